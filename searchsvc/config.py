@@ -1,0 +1,211 @@
+"""All settings in one frozen object: defaults, then the config file, then the environment, then arguments.
+
+The config file is YAML and belongs to the person, not to a vault: it is read from ``--config``,
+``$SEARCHSVC_CONFIG`` or the user's config folder, never from a folder that is being searched.
+Every setting ``x`` can also come from ``$SEARCHSVC_X``.
+"""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+from searchsvc.errors import ConfigError
+
+_ENVIRONMENT_PREFIX = "SEARCHSVC_"
+
+
+@dataclass(frozen=True, slots=True)
+class Root:
+    """A folder of notes, with the name that agents see."""
+
+    name: str
+    """Short and unique; part of paths only where two roots hold the same path."""
+    path: Path
+    """Absolute, links resolved."""
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """Every setting, with its default."""
+
+    roots: tuple[Root, ...] = ()
+    """Folders to search. In the environment: paths joined by the system's path separator."""
+    data_dir: Path | None = None
+    """Where indexes live; none means the user's data folder."""
+    model: str = "all-minilm-l6-v2-int8"
+    """Card name of the embedding model, or ``none`` for lexical search only."""
+    instant_model: str = "minilm-static-256"
+    """Card name of the fast model that serves until ``model`` has embedded everything, or ``none``."""
+    model_path: Path | None = None
+    """Folder that holds the files of ``model`` when they are not installed."""
+    ignore: tuple[str, ...] = ("node_modules/", "ATTACHMENTS/")
+    """Patterns of files and folders left out, in .gitignore syntax."""
+    use_gitignore: bool = True
+    """Whether .gitignore files are obeyed; .searchsvcignore files always are."""
+    include_hidden: bool = False
+    """Whether names that begin with a dot are read (``.git`` and ``.obsidian`` never are)."""
+    max_file_bytes: int = 2_000_000
+    """Larger notes are reported, not read."""
+    stemming: bool = True
+    """Whether English word endings are folded in lexical search."""
+    workers: int = 0
+    """Processes that read notes and threads that embed; 0 means one a core."""
+    max_reply_tokens: int = 20_000
+    """The most tokens any reply may have, whatever a caller asks for."""
+    rescan_seconds: float = 5.0
+    """How often a running server looks for new and changed notes."""
+
+
+def load(
+    arguments: Mapping[str, Any] | None = None,
+    *,
+    config_file: Path | None = None,
+    environment: Mapping[str, str] = os.environ,
+) -> Config:
+    """Merge all sources of settings into one ``Config``.
+
+    ``arguments`` holds settings by field name; values of ``None`` are ignored. Raises ``ConfigError``
+    for an unknown setting, a value of the wrong type, or a root that is no folder.
+    """
+    config = Config()
+    chosen = config_file or _path(environment.get(f"{_ENVIRONMENT_PREFIX}CONFIG")) or default_config_file()
+    if chosen.is_file():
+        config = _merge(config, _read_file(chosen), f"config file {chosen}")
+    elif config_file is not None:
+        raise ConfigError(f"no config file at {config_file}; check --config or leave it out")
+    config = _merge(config, _from_environment(environment), "environment")
+    config = _merge(config, {k: v for k, v in (arguments or {}).items() if v is not None}, "arguments")
+    if not config.roots:
+        config = replace(config, roots=(make_root(Path.cwd()),))
+    return replace(config, roots=_distinct(config.roots))
+
+
+def default_config_file() -> Path:
+    """Return where the user's config file lies, whether or not it exists."""
+    import platformdirs
+
+    return Path(platformdirs.user_config_dir("searchsvc", appauthor=False)) / "config.yaml"
+
+
+def data_dir(config: Config) -> Path:
+    """Return the folder that holds all indexes."""
+    if config.data_dir is not None:
+        return config.data_dir
+    import platformdirs
+
+    return Path(platformdirs.user_data_dir("searchsvc", appauthor=False))
+
+
+def make_root(path: Path, name: str | None = None) -> Root:
+    """Return a root for a folder; its name defaults to the folder's own."""
+    resolved = path.expanduser().resolve()
+    if not resolved.is_dir():
+        kind = "a file" if resolved.exists() else "nothing"
+        raise ConfigError(f"{path}: found {kind}, expected a folder of Markdown files; check the path")
+    name = name or resolved.name or "root"
+    if ":" in name or "/" in name or "\\" in name:
+        name = "".join("-" if c in ":/\\" else c for c in name)
+    return Root(name=name, path=resolved)
+
+
+def _path(text: str | None) -> Path | None:
+    return Path(text).expanduser() if text else None
+
+
+def _distinct(roots: tuple[Root, ...]) -> tuple[Root, ...]:
+    """Drop roots given twice and make names unique by a number at the end."""
+    kept: dict[Path, Root] = {}
+    taken: set[str] = set()
+    for root in roots:
+        if root.path in kept:
+            continue
+        name, number = root.name, 2
+        while name in taken:
+            name, number = f"{root.name}-{number}", number + 1
+        taken.add(name)
+        kept[root.path] = Root(name=name, path=root.path)
+    return tuple(kept.values())
+
+
+def _read_file(path: Path) -> dict[str, Any]:
+    import yaml
+
+    try:
+        data = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise ConfigError(f"config file {path} cannot be read: {error}") from error
+    if data is None:
+        return {}
+    if not isinstance(data, dict):
+        raise ConfigError(f"config file {path} holds a {type(data).__name__}, expected `setting: value` lines")
+    return data
+
+
+def _from_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    names = {f"{_ENVIRONMENT_PREFIX}{field.name.upper()}": field.name for field in fields(Config)}
+    return {names[key]: value for key, value in environment.items() if key in names and value != ""}
+
+
+def _merge(config: Config, values: Mapping[str, Any], source: str) -> Config:
+    known = {field.name: field.type for field in fields(Config)}
+    changes: dict[str, Any] = {}
+    for name, value in values.items():
+        if name not in known:
+            import difflib
+
+            near = difflib.get_close_matches(str(name), known, n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else f"; known settings: {', '.join(known)}"
+            raise ConfigError(f"{source}: unknown setting {name!r}{hint}")
+        try:
+            changes[name] = _convert(name, value, getattr(Config(), name))
+        except (TypeError, ValueError) as error:
+            raise ConfigError(f"{source}: setting {name!r} is {value!r}: {error}") from error
+    return replace(config, **changes)
+
+
+def _convert(name: str, value: Any, default: Any) -> Any:
+    """Bring a value from YAML, the environment or an argument to the type of its field."""
+    if name == "roots":
+        return _convert_roots(value)
+    if name in ("data_dir", "model_path"):
+        return Path(value).expanduser().resolve()
+    if isinstance(default, bool):
+        return _convert_bool(value)
+    if isinstance(default, tuple):
+        items = value.split(",") if isinstance(value, str) else value
+        return tuple(str(item).strip() for item in items)
+    if isinstance(default, int | float):
+        if isinstance(value, bool):
+            raise ValueError("expected a number")
+        number = type(default)(value)
+        if number < 0:
+            raise ValueError("expected a number that is not negative")
+        return number
+    return str(value)
+
+
+def _convert_bool(value: Any) -> bool:
+    text = str(value).strip().lower()
+    if text in ("true", "1", "yes", "on"):
+        return True
+    if text in ("false", "0", "no", "off"):
+        return False
+    raise ValueError("expected true or false")
+
+
+def _convert_roots(value: Any) -> tuple[Root, ...]:
+    if isinstance(value, str):
+        value = [part for part in value.split(os.pathsep) if part]
+    roots = []
+    for item in value:
+        if isinstance(item, Root):
+            roots.append(item)
+        elif isinstance(item, Mapping):
+            if "path" not in item or set(item) - {"name", "path"}:
+                raise ValueError("expected each root as a path or as {name, path}")
+            roots.append(make_root(Path(str(item["path"])), item.get("name")))
+        else:
+            roots.append(make_root(Path(str(item))))
+    return tuple(roots)
