@@ -1,0 +1,188 @@
+"""The nouns of the package: what travels between the rooms.
+
+A note becomes sections; a question becomes a ranking of hits; a ranking becomes an answer.
+All lines are 1-based, inclusive, and count every line of the file as stored.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+Channel = Literal["lexical", "vector", "title", "link"]
+Mode = Literal["hybrid", "lexical", "vector"]
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A reference from one note to something else, as written."""
+
+    target: str
+    """Note name or path as written, percent-decoded for Markdown links; empty for the note itself."""
+    line: int
+    """Line of the reference."""
+    heading: str = ""
+    """Heading after ``#``, without block references."""
+    block: str = ""
+    """Block id after ``#^``."""
+    text: str = ""
+    """What a reader sees: the alias or the link text; empty when it equals the target."""
+    embed: bool = False
+    """Whether the target is shown in place (``![[…]]``)."""
+    wiki: bool = False
+    """Whether it is a wikilink; the others are Markdown links, whose targets are relative paths."""
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """A picture that a note shows."""
+
+    source: str
+    """Path, file name or address as written, percent-decoded; ``data:`` addresses are cut short."""
+    line: int
+    """Line of the reference."""
+    alt: str = ""
+    """Alternative text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A heading and its own text, up to the next heading of any level."""
+
+    slug: str
+    """Nested slugs, unique in the note: the part of a section id after ``#``."""
+    title: str
+    """Heading text as a reader sees it; empty before the first heading."""
+    level: int
+    """1 to 6; 0 for text before the first heading."""
+    heading_path: tuple[str, ...]
+    """Titles from the outermost heading down to this one; the note's title heading included."""
+    parent: int
+    """Index of the parent in ``Note.sections``, or -1."""
+    line_start: int
+    """Line of the heading (of the first text line, for text before the first heading)."""
+    body_start: int
+    """First line after the heading; may lie past ``line_end``."""
+    line_end: int
+    """Last line before the next heading of any level."""
+    subtree_end: int
+    """Last line before the next heading of the same or a smaller level."""
+    anchor: str
+    """GitHub's anchor for the heading; empty when it has none."""
+    custom_anchor: str = ""
+    """The id that the author gave by a trailing ``{#id}``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A parsed Markdown file."""
+
+    path: str
+    """Relative to its root, ``/``-separated, as the file system spells it."""
+    title: str
+    """Front matter title, else the title heading, else the file's stem."""
+    lines: tuple[str, ...]
+    """The text, line by line, without line ends."""
+    sections: tuple[Section, ...]
+    """In file order; their own lines tile the body."""
+    body_start: int = 1
+    """First line after the front matter."""
+    properties: dict[str, Any] = field(default_factory=dict)
+    """Front matter, JSON-safe."""
+    tags: tuple[str, ...] = ()
+    """From front matter and text, without ``#``, in order of appearance."""
+    aliases: tuple[str, ...] = ()
+    """Other names of the note, from front matter."""
+    links: tuple[Link, ...] = ()
+    """In file order; links inside code are none."""
+    images: tuple[Image, ...] = ()
+    """In file order; images inside code are none."""
+    problems: tuple[str, ...] = ()
+    """What was wrong with the file but did not stop the reading."""
+
+    def text(self, line_start: int, line_end: int) -> str:
+        """Return the lines of a range, verbatim but for line ends."""
+        return "\n".join(self.lines[line_start - 1 : line_end])
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A file that could not be read, or only in part."""
+
+    path: str
+    """Relative to its root."""
+    reason: str
+    """What was found and what to do."""
+    skipped: bool = True
+    """Whether the file is missing from the index because of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelScore:
+    """What one channel says of one hit."""
+
+    rank: int
+    """1 is best; 0 when the channel did not find it."""
+    score: float
+    """In the channel's own unit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A section that answers a question."""
+
+    root: str
+    """Name of its root."""
+    path: str
+    """Of its note, relative to the root."""
+    section: Section
+    """Lines as indexed; an answer corrects them when the file has changed."""
+    score: float
+    """0 to 1; comparable within one ranking only."""
+    cost: int
+    """Tokens of the section's own text."""
+    note_title: str = ""
+    """Title of its note."""
+    why: tuple[str, ...] = ()
+    """Short reasons, best first: matched terms, title, links, meaning."""
+    channels: dict[Channel, ChannelScore] = field(default_factory=dict)
+    """Rank and score by channel; filled when asked to explain."""
+    terms: dict[str, float] = field(default_factory=dict)
+    """Lexical score by query term; filled when asked to explain."""
+    twins: tuple[str, ...] = ()
+    """Addresses of sections with the same text, shown once through this hit."""
+
+    @property
+    def id(self) -> str:
+        """The address that every tool accepts."""
+        return f"{self.path}#{self.section.slug}"
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """Hits in order, with the evidence that they answer the question at all."""
+
+    hits: tuple[Hit, ...]
+    """Best first."""
+    relevant: bool = True
+    """False when the evidence says that nothing here answers the question."""
+    coverage: float = 0.0
+    """Share of the question's informative terms that the best section holds, 0 to 1."""
+    margin: float = 0.0
+    """How far the best vector stands above the background, in standard deviations."""
+    notices: tuple[str, ...] = ()
+    """What the caller should know, for example that vectors are still being made."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A reply that fits its budget."""
+
+    text: str
+    """Stands alone."""
+    cost: int
+    """Estimated tokens of ``text``."""
+    ranking: Ranking
+    """The facts behind the text."""
+    shown: tuple[tuple[Hit, str], ...] = ()
+    """Each hit that the text holds, with how: ``full``, ``window``, ``list``."""
+    cursor: str = ""
+    """Pass it back to get what did not fit; empty when all is shown."""

@@ -1,0 +1,72 @@
+"""Bytes of a file -> its lines, whatever the encoding and line ends."""
+
+import re
+from dataclasses import dataclass
+
+from searchsvc.errors import ReadingError
+
+_LINE_END = re.compile(r"\r\n|\r|\n")
+_CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
+_BINARY_SHARE = 0.1
+_SNIFFED_BYTES = 8192
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """Decoded text with what had to be done to it."""
+
+    lines: tuple[str, ...]
+    """Split at LF, CRLF and CR only, as CommonMark and grep do."""
+    problem: str = ""
+    """What was wrong with the encoding; empty when nothing was."""
+
+
+def decode(data: bytes) -> Text:
+    """Return the lines of a text file.
+
+    UTF-8 and UTF-16 with a byte order mark are understood. Other bytes are read as UTF-8 with
+    replacement characters when most of the file is UTF-8, else as Windows-1252, and that is said.
+    Raises ``ReadingError`` for binary data.
+    """
+    text, problem = _characters(data)
+    if "\x00" in text:
+        text = text.replace("\x00", "\ufffd")
+        problem = problem or "holds zero bytes, read as U+FFFD"
+    return Text(lines=split_lines(text), problem=problem)
+
+
+def split_lines(text: str) -> tuple[str, ...]:
+    """Split at LF, CRLF and CR; a line end at the very end opens no further line."""
+    lines = _LINE_END.split(text)
+    if lines[-1] == "":
+        lines.pop()
+    return tuple(lines)
+
+
+def _characters(data: bytes) -> tuple[str, str]:
+    if data.startswith(b"\xef\xbb\xbf"):
+        data = data[3:]
+    elif data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return data.decode("utf-16", errors="replace"), "is UTF-16; saving it as UTF-8 is advised"
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError:
+        return _repair(data)
+    _refuse_binary(data)
+    return text, ""
+
+
+def _repair(data: bytes) -> tuple[str, str]:
+    _refuse_binary(data)
+    text = data.decode("utf-8", errors="replace")
+    broken = text.count("\ufffd")
+    sound = sum(1 for character in text if character > "\x7f") - broken
+    if sound >= broken:
+        return text, f"has {broken} places that are not UTF-8, shown as U+FFFD"
+    return data.decode("cp1252", errors="replace"), "is not UTF-8, read as Windows-1252"
+
+
+def _refuse_binary(data: bytes) -> None:
+    head = data[:_SNIFFED_BYTES]
+    if head and len(_CONTROL.findall(head)) > _BINARY_SHARE * len(head):
+        raise ReadingError("looks like binary data, expected text; rename it or add it to .searchsvcignore")

@@ -1,0 +1,234 @@
+"""Text blocks -> wikilinks, Markdown links, images and inline tags.
+
+Code spans are blanked first, so brackets of a shell test are no links. Every scan is linear in the
+length of the block: one regular expression for wikilinks and one pass over brackets for the rest.
+"""
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from urllib.parse import unquote
+
+from markdown_it.common.utils import normalizeReference, unescapeAll
+
+from searchsvc.items import Image, Link
+from searchsvc.reading.structure import Structure, plain_text
+
+NOTE_SUFFIXES = (".md", ".markdown", ".mdx", ".qmd")
+
+_ATTACHMENT_SUFFIXES = frozenset(
+    """.avif .bmp .gif .jpeg .jpg .png .svg .tif .tiff .webp .heic .ico .flac .m4a .mp3 .ogg .opus .wav
+    .3gp .aac .mkv .mov .mp4 .ogv .webm .pdf .canvas .base .excalidraw .zip .gz .tar .7z .doc .docx .xls
+    .xlsx .ppt .pptx .odt .ods .csv .tsv .epub .css .js .ts .json .xml .yaml .yml .toml .txt .py .rs .go
+    .sh .c .h .java .bib .tex .ics""".split()
+)
+_IMAGE_SUFFIXES = frozenset(".avif .bmp .gif .jpeg .jpg .png .svg .tif .tiff .webp .heic .ico".split())
+_WIKILINK = re.compile(r"(?<!\\)(!?)\[\[([^\[\]\n]{1,1000})\]\]")
+_ALIAS_BAR = re.compile(r"\\?\|")
+_EXTERNAL = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:|//|\\\\")
+_BACKTICKS = re.compile(r"`+")
+_IMG_TAG = re.compile(r"<img\s[^>]{0,2000}>", re.IGNORECASE)
+_ATTRIBUTE = re.compile(r"""\b(src|alt)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""", re.IGNORECASE)
+_BRACKET = re.compile(r"\\.|[\[\]]", re.DOTALL)
+_DESTINATION = re.compile(
+    r"""\(\s*(?:<([^<>\n]*)>|((?:[^\s()<\\]|\\.|\([^\s()]*\))*))"""
+    r"""(?:\s+(?:"[^"]*"|'[^']*'|\([^()]*\)))?\s*\)"""
+)
+_LABEL = re.compile(r"\[([^\[\]]{0,999})\]")
+_TAG = re.compile(r"(?<!\S)#([\w/\-]+)")
+_MAX_LABEL = 999
+
+
+@dataclass(slots=True)
+class References:
+    """Everything one note points at."""
+
+    links: list[Link] = field(default_factory=list)
+    images: list[Image] = field(default_factory=list)
+    tags: list[str] = field(default_factory=list)
+
+
+def read_references(structure: Structure) -> References:
+    """Collect links, images and tags of a note in file order."""
+    found = References()
+    for block in structure.blocks:
+        content = block.content
+        if not any(sign in content for sign in ("[", "#", "<")):
+            continue
+        if not block.html:
+            content = _blank_code(content)
+        content = _blank_comments(content)
+        _Scan(content, block.line, structure.references, found).run(html=block.html)
+    return found
+
+
+def is_attachment(target: str) -> bool:
+    """Tell whether a link target names a file that is no note, by its suffix."""
+    return _suffix(target) in _ATTACHMENT_SUFFIXES
+
+
+def _suffix(target: str) -> str:
+    name = target.rsplit("/", 1)[-1]
+    return "." + name.rsplit(".", 1)[-1].lower() if "." in name else ""
+
+
+def _blank(text: str) -> str:
+    return re.sub(r"[^\n]", " ", text)
+
+
+def _blank_code(content: str) -> str:
+    """Replace code spans by spaces; a span ends at a run of as many backticks as opened it."""
+    if "`" not in content:
+        return content
+    runs = [found.span() for found in _BACKTICKS.finditer(content)]
+    by_length: dict[int, list[int]] = {}
+    for start, end in runs:
+        by_length.setdefault(end - start, []).append(start)
+    pieces, done = [], 0
+    for start, end in runs:
+        if start < done or _is_escaped(content, start):
+            continue
+        starts = by_length[end - start]
+        later = bisect_right(starts, start)
+        if later == len(starts):
+            continue
+        stop = starts[later] + end - start
+        pieces += [content[done:start], _blank(content[start:stop])]
+        done = stop
+    return "".join([*pieces, content[done:]])
+
+
+def _blank_comments(content: str) -> str:
+    start = content.find("<!--")
+    while start >= 0 and (stop := content.find("-->", start + 4)) >= 0:
+        content = content[:start] + _blank(content[start : stop + 3]) + content[stop + 3 :]
+        start = content.find("<!--", stop + 3)
+    return content
+
+
+def _is_escaped(content: str, position: int) -> bool:
+    slashes = 0
+    while position - slashes > 0 and content[position - slashes - 1] == "\\":
+        slashes += 1
+    return slashes % 2 == 1
+
+
+class _Scan:
+    """One pass over one block."""
+
+    def __init__(self, content: str, line: int, references: dict[str, str], found: References) -> None:
+        self.content = content
+        self.first_line = line
+        self.references = references
+        self.found = found
+        self.line_ends = [match.start() for match in re.finditer("\n", content)]
+
+    def run(self, *, html: bool) -> None:
+        links: list[tuple[int, Link]] = []
+        images: list[tuple[int, Image]] = [*self._html_images()]
+        if not html:
+            for position, item in [*self._wikilinks(), *self._markdown()]:
+                if isinstance(item, Link):
+                    links.append((position, item))
+                else:
+                    images.append((position, item))
+            self.found.tags += self._tags()
+        self.found.links += [link for _, link in sorted(links, key=lambda pair: pair[0])]
+        self.found.images += [image for _, image in sorted(images, key=lambda pair: pair[0])]
+
+    def _line(self, position: int) -> int:
+        return self.first_line + bisect_right(self.line_ends, position)
+
+    def _tags(self) -> list[str]:
+        """Return inline tags; a number alone is none."""
+        names = [match.group(1).strip("/") for match in _TAG.finditer(self.content)]
+        return [name for name in names if name and not name.isdigit()]
+
+    def _html_images(self) -> Iterator[tuple[int, Image]]:
+        for tag in _IMG_TAG.finditer(self.content):
+            values = {a.group(1).lower(): a.group(2) or a.group(3) or a.group(4) or "" for a in
+                      _ATTRIBUTE.finditer(tag.group())}
+            if values.get("src"):
+                image = _image(values["src"], values.get("alt", ""), self._line(tag.start()))
+                yield tag.start(), image
+
+    def _wikilinks(self) -> Iterator[tuple[int, Link | Image]]:
+        for match in _WIKILINK.finditer(self.content):
+            written, *alias = _ALIAS_BAR.split(match.group(2), maxsplit=1)
+            target, _, fragment = written.partition("#")
+            target, text = target.strip(), alias[0].strip() if alias else ""
+            line = self._line(match.start())
+            if _suffix(target) in _IMAGE_SUFFIXES:
+                if match.group(1):
+                    yield match.start(), Image(source=target, line=line, alt=text)
+            elif not is_attachment(target):
+                heading, block = _fragment(fragment)
+                yield match.start(), Link(
+                    target=target, heading=heading, block=block, text=text, line=line,
+                    embed=bool(match.group(1)), wiki=True,
+                )  # fmt: skip
+
+    def _markdown(self) -> Iterator[tuple[int, Link | Image]]:
+        """Yield links and images with one stack of open brackets."""
+        content, stack, skip_to = self.content, [], 0
+        for match in _BRACKET.finditer(content):
+            start = match.start()
+            if start < skip_to or match.group()[0] == "\\":
+                continue
+            if match.group() == "[":
+                stack.append(start)
+            elif stack:
+                opening = stack.pop()
+                destination, skip_to = self._destination(opening, start)
+                if destination is not None:
+                    item = self._item(opening, start, destination)
+                    if item is not None:
+                        yield opening, item
+
+    def _destination(self, opening: int, closing: int) -> tuple[str | None, int]:
+        """Return where a bracket pair points and where the scan goes on."""
+        after = closing + 1
+        inline = _DESTINATION.match(self.content, after)
+        if inline:
+            angle, bare = inline.groups()
+            return angle if angle is not None else bare, inline.end()
+        if not self.references:
+            return None, after
+        label = _LABEL.match(self.content, after)
+        if label and label.group(1):
+            name = label.group(1)
+        elif closing - opening > _MAX_LABEL:
+            return None, after
+        else:
+            name = self.content[opening + 1 : closing]
+        target = self.references.get(normalizeReference(name))
+        return target, label.end() if label and target is not None else after
+
+    def _item(self, opening: int, closing: int, destination: str) -> Link | Image | None:
+        inside, line = self.content[opening + 1 : min(closing, opening + _MAX_LABEL)], self._line(opening)
+        destination = unescapeAll(destination)
+        if opening and self.content[opening - 1] == "!" and not _is_escaped(self.content, opening - 1):
+            return _image(destination, inside, line)
+        if _EXTERNAL.match(destination):
+            return None
+        path, _, fragment = destination.partition("#")
+        path = unquote(path.partition("?")[0])
+        if is_attachment(path) or not (path or fragment):
+            return None
+        heading, block = _fragment(unquote(fragment))
+        return Link(target=path, heading=heading, block=block, text=plain_text(inside), line=line)
+
+
+def _image(source: str, alt: str, line: int) -> Image:
+    if source.lower().startswith("data:"):
+        return Image(source=source[:32], line=line, alt=alt)
+    return Image(source=unquote(source), line=line, alt=alt)
+
+
+def _fragment(text: str) -> tuple[str, str]:
+    """Split what follows ``#`` into a heading and a block id."""
+    heading, caret, block = text.partition("^")
+    if caret and (not heading or heading.endswith("#")):
+        return heading.rstrip("#").strip(), block.strip()
+    return text.strip(), ""

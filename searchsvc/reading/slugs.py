@@ -1,0 +1,38 @@
+"""Heading text -> the anchor GitHub gives it.
+
+Follows github-slugger (https://github.com/Flet/github-slugger): lower case, letters, marks, digits,
+underscores and hyphens of every script kept, blanks to hyphens, and a number for what was seen before.
+"""
+
+import unicodedata
+
+
+def slug(text: str) -> str:
+    """Return the anchor of a heading text, without regard to other headings; may be empty."""
+    kept = []
+    for character in text.lower():
+        if character.isalnum() or character in "-_":
+            kept.append(character)
+        elif character == " ":
+            kept.append("-")
+        elif unicodedata.category(character) in ("Mn", "Mc", "Me", "Pc"):
+            kept.append(character)
+    return "".join(kept)
+
+
+class Slugger:
+    """Makes slugs unique within one scope, by github-slugger's numbering."""
+
+    def __init__(self, taken: tuple[str, ...] = ()) -> None:
+        self._seen: dict[str, int] = dict.fromkeys(taken, 0)
+
+    def unique(self, base: str) -> str:
+        """Return ``base``, or ``base-1``, ``base-2``, … when it was returned before."""
+        result, number = base, self._seen.get(base, 0)
+        while result in self._seen:
+            number += 1
+            result = f"{base}-{number}"
+        if result != base:
+            self._seen[base] = number
+        self._seen[result] = 0
+        return result

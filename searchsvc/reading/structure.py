@@ -1,0 +1,113 @@
+"""Markdown text -> its blocks: headings, running text, raw HTML. Code is left out.
+
+CommonMark by markdown-it-py with inline rules off: structure needs blocks only, and inline rules cost
+most of the time. Only headings of the document itself count; those in quotes and lists end no section.
+"""
+
+import re
+from dataclasses import dataclass, field
+from functools import cache
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+_INLINE_MARKUP = re.compile(r"[\\`*_\[\]<>&!~]")
+_WIKILINK = re.compile(r"!?\[\[([^\[\]|]*)(?:\\?\|([^\[\]]*))?\]\]")
+_ATTRIBUTES = re.compile(r"\{:?\s{0,9}#([^\s{}]+)[^{}]*\}")
+_MAX_INLINE = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """A heading of the document itself."""
+
+    level: int
+    title: str
+    """Plain text; a trailing ``{#id}`` is taken off."""
+    custom_anchor: str
+    line_start: int
+    line_end: int
+    """Later than the start for underlined headings."""
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Text outside code."""
+
+    line: int
+    """Of its first character."""
+    content: str
+    """Without the marks of quotes and lists around it."""
+    html: bool = False
+
+
+@dataclass(slots=True)
+class Structure:
+    """The blocks of one note, in file order."""
+
+    headings: list[Heading] = field(default_factory=list)
+    blocks: list[Block] = field(default_factory=list)
+    references: dict[str, str] = field(default_factory=dict)
+    """Link reference definitions: normalised label to destination."""
+
+
+def read_structure(lines: tuple[str, ...], first_line: int) -> Structure:
+    """Parse the lines from ``first_line`` (1-based) to the end."""
+    environment: dict[str, dict[str, dict[str, str]]] = {}
+    tokens = _block_parser().parse("\n".join(lines[first_line - 1 :]), environment)
+    structure = Structure()
+    for number, token in enumerate(tokens):
+        if token.map is None:
+            continue
+        line = token.map[0] + first_line
+        if token.type == "inline":
+            structure.blocks.append(Block(line=line, content=token.content))
+        elif token.type == "html_block":
+            structure.blocks.append(Block(line=line, content=token.content, html=True))
+        elif token.type == "heading_open" and token.level == 0:
+            structure.headings.append(_heading(token, tokens[number + 1].content, line, token.map))
+    references = environment.get("references", {})
+    structure.references = {label: entry["href"] for label, entry in references.items()}
+    return structure
+
+
+def _heading(token: Token, source: str, line: int, span: list[int]) -> Heading:
+    brace = source.rfind("{") if source.endswith("}") else -1
+    attributes = _ATTRIBUTES.fullmatch(source, brace) if brace >= 0 else None
+    if attributes:
+        source = source[:brace]
+    return Heading(
+        level=int(token.tag[1]),
+        title=plain_text(source),
+        custom_anchor=attributes.group(1) if attributes else "",
+        line_start=line,
+        line_end=line + span[1] - span[0] - 1,
+    )
+
+
+def plain_text(source: str) -> str:
+    """Return what a reader sees of inline Markdown: no markup, no HTML tags, white space folded."""
+    if _INLINE_MARKUP.search(source) and len(source) <= _MAX_INLINE:
+        source = _WIKILINK.sub(lambda found: found.group(2) or found.group(1), source)
+        source = "".join(_visible(token) for token in _inline_parser().parseInline(source))
+    return " ".join(source.split())
+
+
+def _visible(token: Token) -> str:
+    if token.children:
+        return "".join(_visible(child) for child in token.children)
+    if token.type in ("text", "text_special", "code_inline", "image"):
+        return token.content
+    return " " if token.type in ("softbreak", "hardbreak") else ""
+
+
+@cache
+def _block_parser() -> MarkdownIt:
+    parser = MarkdownIt("commonmark")
+    parser.core.ruler.enableOnly(["normalize", "block"])
+    return parser
+
+
+@cache
+def _inline_parser() -> MarkdownIt:
+    return MarkdownIt("commonmark")
