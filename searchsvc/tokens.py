@@ -1,7 +1,7 @@
 """Text -> lexical terms, the same way for index and query; and text -> its cost against a budget.
 
 Terms: compatibility forms and case folded, accents taken off, identifiers kept whole and in parts,
-scripts without blanks (Chinese, Japanese, Korean, Thai, …) as overlapping pairs and single characters,
+scripts without blanks (Chinese, Japanese, Korean, Thai, …) as overlapping pairs of characters,
 English endings cut by the Snowball stemmer.
 """
 
@@ -34,6 +34,9 @@ _PUNCTUATION = re.compile(r"[^A-Za-z0-9\s]")
 _DIGIT = re.compile(r"[0-9]")
 _OPAQUE = re.compile(r"[A-Za-z0-9+=_-]{24,}")
 
+VERSION = 1
+"""Raised with every change of the rules, so that indexes made by older ones are rebuilt."""
+
 STOP_WORDS = frozenset(
     """a an and any are as at be been but by can could do does did for from had has have how i if in into
     is it its may me my no not of on or our should so some such than that the their them then there these
@@ -50,7 +53,8 @@ class Tokenizer:
     def __init__(self, *, stemming: bool = True) -> None:
         self._stem = _english_stemmer() if stemming else str
         self._seen: dict[str, tuple[str, ...]] = {}
-        self._seen_queries: dict[str, tuple[str, ...]] = {}
+        self.settings = f"{VERSION}{'+english' if stemming else ''}"
+        """Changes whenever the same text would give other terms."""
 
     def terms(self, text: str) -> list[str]:
         """Return the terms of a text to be indexed, in order, repetitions included."""
@@ -64,15 +68,15 @@ class Tokenizer:
         return out
 
     def query_terms(self, text: str) -> list[str]:
-        """Return the distinct terms of a question, stop words left out unless it has nothing else.
+        """Return the terms of a question in order, stop words left out unless it has nothing else.
 
-        Of a run without blanks only the pairs count, since single characters match too much.
+        A single character of a script without blanks is a term of its own; it means every pair that
+        begins with it, and, since runs are indexed with their last character alone, any place at all.
         """
         terms: list[str] = []
         for chunk in _chunks(text[:10_000]):
             terms += self._analyse(chunk, query=True)
-        distinct = list(dict.fromkeys(terms))
-        return [term for term in distinct if term not in STOP_WORDS] or distinct
+        return [term for term in terms if term not in STOP_WORDS] or terms
 
     def _analyse(self, chunk: str, *, query: bool) -> tuple[str, ...]:
         chunk = _POSSESSIVE.sub("", chunk[:_MAX_CHUNK])
@@ -81,7 +85,7 @@ class Tokenizer:
         terms: list[str] = []
         for run in _SCRIPT_RUN.findall(chunk):
             if _UNSPACED_RUN.match(run):
-                terms += _pairs(run, singles=not query)
+                terms += _pairs(run, last=not query)
             elif _WORD.search(run):
                 terms += self._words(run.strip(".-'’:/"))
         return tuple(terms)
@@ -104,6 +108,16 @@ class Tokenizer:
         return tuple(dict.fromkeys(self._stem(fold(term)) for term in [*parts, whole]))
 
 
+def is_single_unspaced(term: str) -> bool:
+    """Tell whether a term is one character of a script without blanks."""
+    return len(term) == 1 and bool(_UNSPACED_RUN.match(term))
+
+
+def is_unspaced(term: str) -> bool:
+    """Tell whether a term is of a script without blanks, such as Chinese."""
+    return bool(_UNSPACED_RUN.match(term))
+
+
 def _chunks(text: str) -> list[str]:
     if "base64," in text:
         text = _DATA_URI.sub(" ", text)
@@ -117,11 +131,11 @@ def _is_code(piece: str) -> bool:
     return piece.isupper() and any(character.isdigit() for character in piece)
 
 
-def _pairs(run: str, *, singles: bool) -> list[str]:
+def _pairs(run: str, *, last: bool) -> list[str]:
     if len(run) == 1:
         return [run]
     pairs = [run[i : i + 2] for i in range(len(run) - 1)]
-    return pairs + list(run) if singles else pairs
+    return [*pairs, run[-1]] if last else pairs
 
 
 def fold(text: str) -> str:

@@ -1,0 +1,316 @@
+"""The sqlite file that says what is visible: notes, sections, links, segments, vectors, problems.
+
+Readers see one generation for the length of a transaction; the writer replaces rows and names new
+immutable files in one commit. Nothing becomes visible before that commit, nothing is lost by a crash.
+"""
+
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from searchsvc.index.links import Anchor
+from searchsvc.index.records import NoteRecord
+from searchsvc.items import Link, Problem, Section
+
+FORMAT_VERSION = 1
+"""Raised whenever an older index cannot be read as it is; it is then rebuilt."""
+
+_SCHEMA = """
+CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE notes (
+    id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE, title TEXT NOT NULL, signature TEXT NOT NULL,
+    digest TEXT NOT NULL, lines INTEGER NOT NULL, modified REAL NOT NULL, properties TEXT NOT NULL,
+    tags TEXT NOT NULL, aliases TEXT NOT NULL);
+CREATE TABLE sections (
+    id INTEGER PRIMARY KEY, note INTEGER NOT NULL, slug TEXT NOT NULL, title TEXT NOT NULL,
+    heading_path TEXT NOT NULL, level INTEGER NOT NULL, parent INTEGER NOT NULL,
+    line_start INTEGER NOT NULL, body_start INTEGER NOT NULL, line_end INTEGER NOT NULL,
+    subtree_end INTEGER NOT NULL, anchor TEXT NOT NULL, custom_anchor TEXT NOT NULL,
+    cost INTEGER NOT NULL, text TEXT NOT NULL);
+CREATE INDEX sections_by_note ON sections (note);
+CREATE TABLE links (
+    note INTEGER NOT NULL, line INTEGER NOT NULL, target TEXT NOT NULL, heading TEXT NOT NULL,
+    block TEXT NOT NULL, text TEXT NOT NULL, embed INTEGER NOT NULL, wiki INTEGER NOT NULL,
+    destination INTEGER, destination_section INTEGER);
+CREATE INDEX links_by_note ON links (note);
+CREATE INDEX links_by_destination ON links (destination);
+CREATE TABLE segments (name TEXT PRIMARY KEY, place INTEGER NOT NULL, deleted BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE vectors (
+    identity TEXT NOT NULL, name TEXT NOT NULL, place INTEGER NOT NULL,
+    PRIMARY KEY (identity, name)) WITHOUT ROWID;
+CREATE TABLE problems (path TEXT NOT NULL, reason TEXT NOT NULL, skipped INTEGER NOT NULL);
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class NoteRow:
+    """A note as the catalog knows it."""
+
+    id: int
+    path: str
+    title: str
+    signature: str
+    digest: str
+    lines: int
+    modified: float
+
+
+@dataclass(frozen=True, slots=True)
+class SectionRow:
+    """A section as the catalog knows it."""
+
+    id: int
+    note: int
+    section: Section
+    cost: int
+    text: str
+
+
+def connect(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
+    """Open the sqlite file; transactions are begun and ended by hand."""
+    connection = sqlite3.connect(path, timeout=10, isolation_level=None, check_same_thread=False)
+    connection.execute("PRAGMA journal_mode=WAL")
+    connection.execute("PRAGMA synchronous=FULL")
+    if read_only:
+        connection.execute("PRAGMA query_only=ON")
+    return connection
+
+
+@contextmanager
+def transaction(connection: sqlite3.Connection, kind: str = "IMMEDIATE") -> Iterator[None]:
+    """Commit at the end of the block, roll back when it fails."""
+    connection.execute(f"BEGIN {kind}")
+    try:
+        yield
+    except BaseException:
+        connection.execute("ROLLBACK")
+        raise
+    connection.execute("COMMIT")
+
+
+class Catalog:
+    """Reads and writes the tables; knows nothing of arrays."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self.connection = connection
+
+    def create(self, settings: dict[str, str]) -> None:
+        """Make the tables of an empty index."""
+        for statement in _SCHEMA.split(";\n"):
+            if statement.strip():
+                self.connection.execute(statement)
+        self.set_meta({"format": str(FORMAT_VERSION), "generation": "0", **settings})
+
+    def meta(self) -> dict[str, str]:
+        """Return all settings of the index; empty when it has no tables yet."""
+        try:
+            return dict(self.connection.execute("SELECT key, value FROM meta").fetchall())
+        except sqlite3.OperationalError:
+            return {}
+
+    def set_meta(self, values: dict[str, str]) -> None:
+        """Store settings."""
+        self.connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", values.items())
+
+    def generation(self) -> int:
+        """Return the number of the last commit."""
+        row = self.connection.execute("SELECT value FROM meta WHERE key = 'generation'").fetchone()
+        return int(row[0]) if row else 0
+
+    # Notes
+
+    def signatures(self) -> dict[str, tuple[int, str]]:
+        """Return id and signature of every note by path."""
+        rows = self.connection.execute("SELECT path, id, signature FROM notes")
+        return {path: (note, signature) for path, note, signature in rows}
+
+    def notes(self, ids: Iterable[int] | None = None) -> dict[int, NoteRow]:
+        """Return notes by id, all of them when no ids are given."""
+        query = "SELECT id, path, title, signature, digest, lines, modified FROM notes"
+        if ids is None:
+            rows: Iterable[Any] = self.connection.execute(query)
+        else:
+            rows = _by_ids(self.connection, query, ids)
+        return {row[0]: NoteRow(*row) for row in rows}
+
+    def note_by_path(self, path: str) -> NoteRow | None:
+        """Return the note at a path, if there is one."""
+        query = "SELECT id, path, title, signature, digest, lines, modified FROM notes WHERE path = ?"
+        row = self.connection.execute(query, (path,)).fetchone()
+        return NoteRow(*row) if row else None
+
+    def names(self) -> list[tuple[int, str, str, list[str]]]:
+        """Return id, path, title and aliases of every note."""
+        rows = self.connection.execute("SELECT id, path, title, aliases FROM notes")
+        return [(note, path, title, json.loads(aliases)) for note, path, title, aliases in rows]
+
+    def tags_and_properties(self) -> Iterator[tuple[int, list[str], dict[str, Any]]]:
+        """Yield id, tags and properties of every note."""
+        for note, tags, properties in self.connection.execute("SELECT id, tags, properties FROM notes"):
+            yield note, json.loads(tags), json.loads(properties)
+
+    def add_notes(self, notes: Sequence[NoteRecord], first_note: int, first_section: int) -> None:
+        """Insert notes with ids counted up from ``first_note``, and their sections and links."""
+        section = first_section
+        note_rows, section_rows, link_rows = [], [], []
+        for note, record in enumerate(notes, first_note):
+            note_rows.append(_note_row(note, record))
+            link_rows += [_link_row(note, link) for link in record.links]
+            for item in record.sections:
+                section_rows.append(_section_row(section, note, item.section, item.cost, item.text))
+                section += 1
+        execute = self.connection.executemany
+        execute(f"INSERT INTO notes VALUES ({_marks(10)})", note_rows)
+        execute(f"INSERT INTO sections VALUES ({_marks(15)})", section_rows)
+        execute(f"INSERT INTO links VALUES ({_marks(8)}, NULL, NULL)", link_rows)
+
+    def delete_notes(self, ids: Sequence[int]) -> None:
+        """Delete notes with all that belongs to them; links to them become open again."""
+        rows = [(note,) for note in ids]
+        for table, column in (("notes", "id"), ("sections", "note"), ("links", "note")):
+            self.connection.executemany(f"DELETE FROM {table} WHERE {column} = ?", rows)
+
+    def touch_notes(self, signatures: Iterable[tuple[str, int]]) -> None:
+        """Store new signatures of notes whose content is unchanged."""
+        self.connection.executemany("UPDATE notes SET signature = ? WHERE id = ?", signatures)
+
+    # Sections
+
+    def sections(self, ids: Iterable[int]) -> dict[int, SectionRow]:
+        """Return sections by id."""
+        query = "SELECT * FROM sections"
+        return {row[0]: _read_section(row) for row in _by_ids(self.connection, query, ids)}
+
+    def sections_of(self, note: int) -> list[SectionRow]:
+        """Return the sections of a note in file order."""
+        rows = self.connection.execute("SELECT * FROM sections WHERE note = ? ORDER BY id", (note,))
+        return [_read_section(row) for row in rows]
+
+    # Links
+
+    def links(self, *, open_only: bool = False) -> Iterator[tuple[int, int, Link]]:
+        """Yield row id, note id and link of every link, or of those without a destination."""
+        query = "SELECT rowid, note, line, target, heading, block, text, embed, wiki FROM links"
+        if open_only:
+            query += " WHERE destination IS NULL"
+        for row, note, line, target, heading, block, text, embed, wiki in self.connection.execute(query):
+            yield row, note, Link(target, line, heading, block, text, bool(embed), bool(wiki))
+
+    def anchors(self, note: int) -> list[Anchor]:
+        """Return what links to sections of a note may name, in file order."""
+        query = (
+            "SELECT id, level, title, anchor, custom_anchor, line_start, line_end "
+            "FROM sections WHERE note = ? ORDER BY id"
+        )
+        return [Anchor(*row) for row in self.connection.execute(query, (note,))]
+
+    def anchor_texts(self) -> Iterator[tuple[int, str]]:
+        """Yield destination section and visible text of every link to a section, by section."""
+        query = (
+            "SELECT destination_section, CASE text WHEN '' THEN target || ' ' || heading ELSE text END "
+            "FROM links WHERE destination_section IS NOT NULL ORDER BY destination_section, rowid"
+        )
+        yield from self.connection.execute(query)
+
+    def open_links_to(self, notes: Iterable[int]) -> None:
+        """Forget the destination of links that lead to these notes."""
+        query = "UPDATE links SET destination = NULL, destination_section = NULL WHERE destination = ?"
+        self.connection.executemany(query, [(note,) for note in notes])
+
+    def resolve_links(self, rows: Iterable[tuple[int | None, int | None, int]]) -> None:
+        """Store the destination note and section of links: ``(note, section, row id)``."""
+        query = "UPDATE links SET destination = ?, destination_section = ? WHERE rowid = ?"
+        self.connection.executemany(query, rows)
+
+    def edges(self) -> list[tuple[int, int]]:
+        """Return source and destination note of every link that leads to a note."""
+        query = "SELECT note, destination FROM links WHERE destination IS NOT NULL ORDER BY rowid"
+        return self.connection.execute(query).fetchall()
+
+    def count(self, table: str) -> int:
+        """Return the number of rows of a table."""
+        return int(self.connection.execute(f"SELECT COUNT(*) FROM {table}").fetchone()[0])
+
+    # Files
+
+    def segments(self) -> list[tuple[str, bytes]]:
+        """Return name and packed deletion bits of every segment, oldest first."""
+        return self.connection.execute("SELECT name, deleted FROM segments ORDER BY place, name").fetchall()
+
+    def set_segments(self, segments: Sequence[tuple[str, bytes]]) -> None:
+        """Replace the list of segments."""
+        self.connection.execute("DELETE FROM segments")
+        rows = [(name, place, deleted) for place, (name, deleted) in enumerate(segments)]
+        self.connection.executemany("INSERT INTO segments VALUES (?, ?, ?)", rows)
+
+    def vector_parts(self) -> dict[str, list[str]]:
+        """Return the vector files of every profile by its identity, oldest first."""
+        parts: dict[str, list[str]] = {}
+        for identity, name in self.connection.execute("SELECT identity, name FROM vectors ORDER BY place, name"):
+            parts.setdefault(identity, []).append(name)
+        return parts
+
+    def set_vector_parts(self, identity: str, names: Sequence[str]) -> None:
+        """Replace the list of vector files of a profile."""
+        self.connection.execute("DELETE FROM vectors WHERE identity = ?", (identity,))
+        rows = [(identity, name, place) for place, name in enumerate(names)]
+        self.connection.executemany("INSERT INTO vectors VALUES (?, ?, ?)", rows)
+
+    # Problems
+
+    def problems(self) -> list[Problem]:
+        """Return what the last indexing could not read, by path."""
+        rows = self.connection.execute("SELECT path, reason, skipped FROM problems ORDER BY path, reason")
+        return [Problem(path, reason, bool(skipped)) for path, reason, skipped in rows]
+
+    def replace_problems(self, problems: Iterable[Problem], paths: Iterable[str] | None) -> None:
+        """Replace the problems of these paths, or all problems when ``paths`` is none."""
+        if paths is None:
+            self.connection.execute("DELETE FROM problems")
+        else:
+            self.connection.executemany("DELETE FROM problems WHERE path = ?", [(path,) for path in paths])
+        rows = [(problem.path, problem.reason, problem.skipped) for problem in problems]
+        self.connection.executemany("INSERT INTO problems VALUES (?, ?, ?)", rows)
+
+
+def _by_ids(connection: sqlite3.Connection, query: str, ids: Iterable[int]) -> Iterator[tuple[Any, ...]]:
+    """Run a query for many ids with one bound parameter, however many there are."""
+    wanted = json.dumps([int(item) for item in ids])
+    yield from connection.execute(f"{query} WHERE id IN (SELECT value FROM json_each(?))", (wanted,))
+
+
+def _marks(count: int) -> str:
+    return ", ".join("?" * count)
+
+
+def _note_row(note: int, record: NoteRecord) -> tuple[Any, ...]:
+    return (
+        note, record.path, record.title, record.signature, record.digest, record.line_count,
+        record.modified, record.properties, json.dumps(record.tags), json.dumps(record.aliases),
+    )  # fmt: skip
+
+
+def _section_row(number: int, note: int, section: Section, cost: int, text: str) -> tuple[Any, ...]:
+    return (
+        number, note, section.slug, section.title, json.dumps(section.heading_path), section.level,
+        section.parent, section.line_start, section.body_start, section.line_end, section.subtree_end,
+        section.anchor, section.custom_anchor, cost, text,
+    )  # fmt: skip
+
+
+def _link_row(note: int, link: Link) -> tuple[Any, ...]:
+    return (note, link.line, link.target, link.heading, link.block, link.text, link.embed, link.wiki)
+
+
+def _read_section(row: tuple[Any, ...]) -> SectionRow:
+    number, note, slug, title, heading_path, level, parent, start, body, end, subtree, anchor, custom = row[:13]
+    section = Section(
+        slug=slug, title=title, level=level, heading_path=tuple(json.loads(heading_path)), parent=parent,
+        line_start=start, body_start=body, line_end=end, subtree_end=subtree, anchor=anchor,
+        custom_anchor=custom,
+    )  # fmt: skip
+    return SectionRow(id=number, note=note, section=section, cost=row[13], text=row[14])

@@ -1,0 +1,146 @@
+"""Link targets as written -> the notes and sections they mean.
+
+Resolution follows Obsidian: exact path, relative path, then the end of a path by whole names, without
+regard to letter case where case decides nothing, nearest folder first. Names are compared in Unicode's
+composed form (NFC). What stays ambiguous is answered in a fixed order and said to be ambiguous.
+"""
+
+import posixpath
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from searchsvc.items import Link
+
+_NOTE_SUFFIX = re.compile(r"\.(md|markdown|mdx|qmd)$", re.IGNORECASE)
+_PAGE_SUFFIX = re.compile(r"\.html?$", re.IGNORECASE)
+_UNCOMPARED = re.compile(r"[#^:|%\[\]\s]+")
+_FOLDER_PAGES = ("index", "README", "readme", "_index")
+
+
+@dataclass(frozen=True, slots=True)
+class Anchor:
+    """What a link can name of a section."""
+
+    id: int
+    """Of the section in the catalog."""
+    level: int
+    title: str
+    anchor: str
+    custom_anchor: str
+    line_start: int
+    line_end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Destination:
+    """Where a link leads."""
+
+    path: str
+    """Of the note; empty when there is none."""
+    candidates: tuple[str, ...] = ()
+    """All notes that fit equally well, the chosen one first; empty when there is no doubt."""
+
+
+class Resolver:
+    """Resolves links among the notes of one root."""
+
+    def __init__(self, notes: Iterable[tuple[str, Sequence[str]]]) -> None:
+        """Take the path and aliases of every note."""
+        self._exact: dict[str, str] = {}
+        self._by_name: dict[str, list[str]] = {}
+        self._by_alias: dict[str, list[str]] = {}
+        for path, aliases in sorted(notes):
+            bare = _bare(path)
+            self._exact.setdefault(bare, path)
+            self._by_name.setdefault(bare.rsplit("/", 1)[-1].casefold(), []).append(path)
+            for alias in aliases:
+                self._by_alias.setdefault(_nfc(alias).casefold(), []).append(path)
+
+    def resolve(self, link: Link, source: str) -> Destination:
+        """Return the destination of a link that stands in the note ``source``."""
+        if not link.target:
+            return Destination(source)
+        target = _nfc(link.target)
+        folder = source.rpartition("/")[0]
+        if not link.wiki:
+            found = self._page(target, folder)
+            if found:
+                return Destination(found)
+        return self._wiki(target.strip("/"), _nfc(folder), rooted=target.startswith("/"))
+
+    def _page(self, target: str, folder: str) -> str:
+        """Resolve a Markdown link: a path relative to its note, or to the root with a leading slash."""
+        joined = posixpath.normpath(target.lstrip("/") if target.startswith("/") else f"{_nfc(folder)}/{target}")
+        joined = "" if joined == "." else joined.strip("/")
+        for bare in dict.fromkeys((_bare(joined), _PAGE_SUFFIX.sub("", joined))):
+            pages = (bare, *(f"{bare}/{page}".strip("/") for page in _FOLDER_PAGES))
+            for page in pages:
+                if page in self._exact:
+                    return self._exact[page]
+        return ""
+
+    def _wiki(self, target: str, folder: str, *, rooted: bool) -> Destination:
+        for bare in dict.fromkeys((_bare(target), target)):
+            if "/" in bare or rooted:
+                relative = posixpath.normpath(f"{folder}/{bare}").strip("/")
+                for path in (bare, relative):
+                    if path in self._exact:
+                        return Destination(self._exact[path])
+            found = self._by_tail(bare, folder)
+            if found.path:
+                return found
+        return _choose(self._by_alias.get(target.casefold(), []), folder)
+
+    def _by_tail(self, bare: str, folder: str) -> Destination:
+        """Find notes whose path ends in the names of ``bare``; the exact letter case wins."""
+        named = self._by_name.get(bare.rsplit("/", 1)[-1].casefold(), [])
+        wanted = f"/{bare}"
+        exact = [path for path in named if f"/{_bare(path)}".endswith(wanted)]
+        folded = [path for path in named if f"/{_bare(path)}".casefold().endswith(wanted.casefold())]
+        return _choose(exact or folded, folder)
+
+
+def _choose(paths: list[str], folder: str) -> Destination:
+    """Prefer the same folder, then the shallowest path, then path order."""
+    if not paths:
+        return Destination("")
+
+    def nearness(path: str) -> tuple[bool, int, str]:
+        return _nfc(path.rpartition("/")[0]) != folder, path.count("/"), path
+
+    ordered = sorted(paths, key=nearness)
+    doubtful = len(ordered) > 1 and nearness(ordered[0])[0]
+    return Destination(ordered[0], tuple(ordered) if doubtful else ())
+
+
+def find_anchor(anchors: Sequence[Anchor], fragment: str) -> Anchor | None:
+    """Return the section that a link's heading means; without a heading, the first of the note.
+
+    Accepts the heading text, with or without the signs that Obsidian drops in links, a path of
+    headings (``A#B``), GitHub's anchor, and the author's own ``{#id}``.
+    """
+    if not fragment:
+        return anchors[0] if anchors else None
+    leaf = fragment.rsplit("#", 1)[-1]
+    wanted, slug = comparable(leaf), _nfc(leaf).lower()
+    if not slug:
+        return None
+    by_text = next((item for item in anchors if item.level and comparable(item.title) == wanted), None)
+    return by_text or next(
+        (item for item in anchors if slug in (item.anchor, item.custom_anchor.lower())), None
+    )
+
+
+def comparable(heading: str) -> str:
+    """Return a heading without letter case and the signs that Obsidian drops in links."""
+    return _UNCOMPARED.sub(" ", _nfc(heading)).strip().casefold()
+
+
+def _bare(path: str) -> str:
+    return _NOTE_SUFFIX.sub("", _nfc(path))
+
+
+def _nfc(text: str) -> str:
+    return text if text.isascii() else unicodedata.normalize("NFC", text)

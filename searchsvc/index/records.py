@@ -1,0 +1,183 @@
+"""A note -> the rows and terms that the index stores of it.
+
+Made in worker processes, so everything here is plain data that travels between processes.
+"""
+
+import hashlib
+import json
+import re
+from array import array
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from searchsvc.index.postings import Field, Stream
+from searchsvc.items import Link, Note, Section
+from searchsvc.tokens import STOP_WORDS, Tokenizer, cost
+
+FIELDS: dict[str, Field] = {
+    "title": Field(weight=1.2, b=0.6),
+    "heading": Field(weight=5.0, b=0.7, counted=True),
+    "path": Field(weight=2.0, b=0.3),
+    "file": Field(weight=2.0, b=0.3),
+    "properties": Field(weight=1.0, b=0.5),
+    "body": Field(weight=1.0, b=0.45, k=2.5, counted=True),
+}
+"""The parts of a section that lexical search weighs; the order is that of cells on disk."""
+
+ANCHOR = Field(weight=2.0, b=0.4)
+"""Text of the links that lead to a section, kept apart since other notes own it."""
+
+_WHITE_SPACE = re.compile(r"\s+")
+_MIN_TWIN_CHARACTERS = 40
+_MAX_PROPERTIES = 500
+
+
+@dataclass(frozen=True, slots=True)
+class SectionRecord:
+    """What is stored of one section."""
+
+    section: Section
+    text: str
+    """Own lines, verbatim."""
+    cost: int
+    """Tokens of ``text``."""
+    key: int
+    """Hash of what embedding models see: context and text."""
+    twin: int
+    """Hash of the text with white space folded; 0 for text too short to matter."""
+
+
+@dataclass(frozen=True, slots=True)
+class NoteRecord:
+    """What is stored of one note."""
+
+    path: str
+    title: str
+    signature: str
+    digest: str
+    """SHA-256 of the file, in hex."""
+    line_count: int
+    modified: float
+    """Modification time of the file, seconds since 1970."""
+    properties: str
+    """JSON."""
+    tags: tuple[str, ...]
+    aliases: tuple[str, ...]
+    links: tuple[Link, ...]
+    problems: tuple[str, ...]
+    sections: tuple[SectionRecord, ...]
+
+
+@dataclass(slots=True)
+class Batch:
+    """The records of some notes and the terms of their sections."""
+
+    notes: list[NoteRecord] = field(default_factory=list)
+    stream: Stream = field(
+        default_factory=lambda: Stream([], np.empty(0, np.int32), np.zeros(1, np.int64))
+    )
+
+
+class BatchBuilder:
+    """Collects notes into a batch with a vocabulary of its own."""
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self._tokenizer = tokenizer
+        self._ids: dict[str, int] = {}
+        self._terms = array("i")
+        self._bounds = array("q", [0])
+        self._notes: list[NoteRecord] = []
+
+    def add(self, note: Note, *, signature: str, digest: str, modified: float) -> None:
+        """Add one note."""
+        self._notes.append(
+            NoteRecord(
+                path=note.path,
+                title=note.title,
+                signature=signature,
+                digest=digest,
+                line_count=len(note.lines),
+                modified=modified,
+                properties=json.dumps(note.properties, ensure_ascii=True),
+                tags=note.tags,
+                aliases=note.aliases,
+                links=note.links,
+                problems=note.problems,
+                sections=tuple(_section_record(note, section) for section in note.sections),
+            )
+        )
+        for section in note.sections:
+            for text, keep_stop_words in _field_texts(note, section):
+                self._add_cell(text, keep_stop_words)
+
+    def _add_cell(self, text: str, keep_stop_words: bool) -> None:
+        ids, push = self._ids, self._terms.append
+        for term in self._tokenizer.terms(text):
+            if keep_stop_words or term not in STOP_WORDS:
+                push(ids.setdefault(term, len(ids)))
+        self._bounds.append(len(self._terms))
+
+    def finish(self) -> Batch:
+        """Return everything added so far."""
+        terms = np.frombuffer(self._terms, dtype=np.int32) if self._terms else np.empty(0, np.int32)
+        bounds = np.frombuffer(self._bounds, dtype=np.int64)
+        return Batch(self._notes, Stream(list(self._ids), terms, bounds))
+
+
+def context_of(title: str, heading_path: Iterable[str]) -> str:
+    """Return where a section stands, as embedding models and readers see it."""
+    parts = list(heading_path)
+    if not parts or parts[0] != title:
+        parts.insert(0, title)
+    return " > ".join(part for part in parts if part)
+
+
+def _field_texts(note: Note, section: Section) -> Iterable[tuple[str, bool]]:
+    """Return the text of each field, in the order of ``FIELDS``, and whether its stop words count.
+
+    The note's title belongs to every section; a title heading is not weighed as a heading again, or
+    the introduction of a note would beat the section that answers.
+    """
+    own = "" if section.level <= 1 and section.title == note.title else section.title
+    above = " / ".join(title for title in section.heading_path[:-1] if title != note.title)
+    folders, _, name = note.path.rpartition("/")
+    more = {key: value for key, value in note.properties.items() if key.lower() != "title"}
+    properties = " ".join(_strings(more))[:_MAX_PROPERTIES]
+    yield " / ".join([note.title, *note.aliases]), True
+    yield own, True
+    yield above, True
+    yield f"{folders.replace('/', ' / ')} / {name.rsplit('.', 1)[0]}", True
+    yield " ".join([properties, *note.tags]), False
+    yield note.text(section.body_start, section.line_end), False
+
+
+def _strings(value: object) -> Iterable[str]:
+    """Yield every text in a property value."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for inner in value.values():
+            yield from _strings(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _strings(inner)
+
+
+def _section_record(note: Note, section: Section) -> SectionRecord:
+    text = note.text(section.line_start, section.line_end)
+    body = _WHITE_SPACE.sub(" ", text).strip()
+    return SectionRecord(
+        section=section,
+        text=text,
+        cost=cost(text),
+        key=_hash(f"{context_of(note.title, section.heading_path)}\x00{text}") if body else 0,
+        twin=_hash(body) if len(body) >= _MIN_TWIN_CHARACTERS else 0,
+    )
+
+
+def _hash(text: str) -> int:
+    """Return 64 bits that are never 0."""
+    digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "little") or 1

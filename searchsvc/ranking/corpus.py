@@ -1,0 +1,72 @@
+"""The sections of one or more roots, seen as one corpus with ordinals 0 to n-1."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from searchsvc.index.open import Frame
+from searchsvc.index.postings import Postings
+from searchsvc.index.segments import Segment
+
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class AnchorView:
+    """The anchor postings of one root, with ordinals of the corpus."""
+
+    postings: Postings
+    places: NDArray[np.int64]
+    """Ordinal of each anchored section, or -1."""
+
+
+class Corpus:
+    """Joins the frames of all roots; each keeps its own arrays."""
+
+    def __init__(self, frames: Sequence[Frame]) -> None:
+        self.frames = list(frames)
+        self.bases = np.cumsum([0, *(len(frame.table) for frame in frames)])
+        self.segments: list[tuple[int, Segment]] = [
+            (int(base + start), segment)
+            for base, frame in zip(self.bases, frames, strict=False)
+            for start, segment in zip(frame.bases, frame.segments, strict=False)
+        ]
+        self.anchors = [
+            AnchorView(frame.anchors, np.where(frame.anchor_places >= 0, frame.anchor_places + base, -1))
+            for base, frame in zip(self.bases, frames, strict=False)
+            if frame.anchors is not None
+        ]
+        self.live: Mask = np.concatenate([np.empty(0, bool), *(frame.live for frame in frames)])
+
+    def __len__(self) -> int:
+        return len(self.live)
+
+    @cached_property
+    def count(self) -> int:
+        """Number of live sections."""
+        return int(self.live.sum())
+
+    def column(self, name: str) -> NDArray[Any]:
+        """Return one column of the section table over the whole corpus."""
+        columns = [frame.table[name] for frame in self.frames]
+        return columns[0] if len(columns) == 1 else np.concatenate([np.empty(0, np.int64), *columns])
+
+    def place(self, ordinal: int) -> tuple[int, int]:
+        """Return the number of the root and the place in its table of a section."""
+        root = int(np.searchsorted(self.bases, ordinal, side="right")) - 1
+        return root, ordinal - int(self.bases[root])
+
+    def cosines(self, identity: str, query: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return the cosine of every section with a query vector; ``-inf`` without one."""
+        return np.concatenate(
+            [np.empty(0, np.float32), *(frame.vectors(identity).cosines(query) for frame in self.frames)]
+        )
+
+    def coverage(self, identity: str) -> tuple[int, int]:
+        """Return how many live sections with text have vectors of a profile, and how many there are."""
+        pairs = [frame.coverage(identity) for frame in self.frames]
+        return sum(done for done, _ in pairs), sum(wanted for _, wanted in pairs)

@@ -1,0 +1,180 @@
+"""BM25F over postings: how much of what a question could earn does each section earn?
+
+For a term with IDF ``i`` and pooled weight ``w`` (see index/postings), a section earns
+``i * w / (k + w)``; IDF is ``ln(1 + (N - n + 0.5) / (n + 0.5))`` (Lucene's form, never negative).
+The sum is divided by the sum of IDFs, so scores lie in [0, 1) and mean the same for every question.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from searchsvc.index.postings import Postings
+from searchsvc.ranking.corpus import Corpus
+from searchsvc.ranking.related import related_words
+from searchsvc.tokens import is_single_unspaced
+
+Floats = NDArray[np.float32]
+Ints = NDArray[np.int32]
+
+K_POOL = 11.0
+"""Saturation of the pooled weight; large, since body text has saturated before."""
+K_QUERY = 0.7
+"""Saturation of repeated words in the question."""
+RELATED_SHARE = 0.4
+"""What a related word counts of the word itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class TermMatch:
+    """One term of the question in the corpus."""
+
+    term: str
+    idf: float
+    count: float
+    """How often the question says it, saturated."""
+    ordinals: Ints
+    """Sections that hold it, ascending within a segment."""
+    weights: Floats
+    linked: Ints
+    """Sections that links call by it."""
+    link_weights: Floats
+    base_weights: Floats
+    """Weight of the term in each linked section itself."""
+
+    @property
+    def known(self) -> bool:
+        """Whether any section holds the term or is called by it."""
+        return len(self.ordinals) > 0 or len(self.linked) > 0
+
+
+@dataclass(frozen=True, slots=True)
+class LexicalScores:
+    """What the lexical and link channels say of every section."""
+
+    scores: Floats
+    """Share of the question that a section earns, links included, shape ``(sections,)``."""
+    links: Floats
+    """The part that incoming links add."""
+    matches: tuple[TermMatch, ...]
+    total: float
+    """Sum of IDFs of the terms the corpus knows."""
+
+
+def lexical(
+    corpus: Corpus, terms: Sequence[str], *, related: bool = False, k: float = K_POOL
+) -> LexicalScores:
+    """Score every section for the terms of a question (with repetitions).
+
+    Words of the corpus that are forms of a term count for it, a little, when the corpus does not hold
+    the term itself, or always when ``related``.
+    """
+    counts = Counter(terms)
+    matches = tuple(
+        match_term(corpus, term, n * (1 + K_QUERY) / (n + K_QUERY), related=related)
+        for term, n in counts.items()
+    )
+    total = sum(match.idf * match.count for match in matches if match.known)
+    scores, links = np.zeros(len(corpus), np.float32), np.zeros(len(corpus), np.float32)
+    for match in matches:
+        factor = np.float32(match.idf * match.count / total if total else 0.0)
+        scores[match.ordinals] += factor * match.weights / (k + match.weights)
+        pooled = match.base_weights + match.link_weights
+        gain = factor * (pooled / (k + pooled) - match.base_weights / (k + match.base_weights))
+        links[match.linked] += gain
+    return LexicalScores(scores + links, links, matches, total)
+
+
+def match_term(corpus: Corpus, term: str, count: float = 1.0, *, related: bool = False) -> TermMatch:
+    """Find a term in all segments and among the texts of links."""
+    ordinals, weights, frequency = _find(corpus, term)
+    linked, link_weights = _find_links(corpus, term)
+    if related or not len(ordinals):
+        ordinals, weights = _with_related(corpus, term, ordinals, weights)
+        frequency = frequency or len(ordinals)
+    frequency = min(frequency, corpus.count)
+    return TermMatch(
+        term=term,
+        idf=math.log(1 + (corpus.count - frequency + 0.5) / (frequency + 0.5)),
+        count=count,
+        ordinals=ordinals,
+        weights=weights,
+        linked=linked,
+        link_weights=link_weights,
+        base_weights=_weights_at(ordinals, weights, linked),
+    )
+
+
+def _with_related(corpus: Corpus, term: str, ordinals: Ints, weights: Floats) -> tuple[Ints, Floats]:
+    """Add the sections of related words at a part of their weight."""
+    found, values = [ordinals], [weights]
+    for word in related_words(corpus, term):
+        other, other_weights, _ = _find(corpus, word)
+        found.append(other)
+        values.append(other_weights * np.float32(RELATED_SHARE))
+    if len(found) == 1:
+        return ordinals, weights
+    merged, inverse = np.unique(np.concatenate(found), return_inverse=True)
+    summed = np.bincount(inverse, weights=np.concatenate(values), minlength=len(merged))
+    return merged, summed.astype(np.float32)
+
+
+def _find(corpus: Corpus, term: str) -> tuple[Ints, Floats, int]:
+    """Return sections, weights and document frequency of a term."""
+    found, weights, frequency = [], [], 0
+    for base, segment in corpus.segments:
+        postings = segment.postings
+        for number in _meant(postings, term):
+            sections, values = postings.of(number)
+            found.append(sections + np.int32(base))
+            weights.append(values)
+            frequency += int(postings.frequencies[number])
+    ordinals, values = _joined(found, np.int32), _joined(weights, np.float32)
+    if is_single_unspaced(term):
+        ordinals, inverse = np.unique(ordinals, return_inverse=True)
+        values = np.bincount(inverse, weights=values, minlength=len(ordinals)).astype(np.float32)
+        frequency = len(ordinals)
+    return ordinals, values, frequency
+
+
+def _meant(postings: Postings, term: str) -> Sequence[int]:
+    """Return the ids of the index terms that a term of the question means: itself, if it is there.
+
+    A single character of a script without blanks means every pair that begins with it.
+    """
+    if is_single_unspaced(term):
+        return postings.prefixed(term)
+    number = postings.find(term)
+    return (number,) if number >= 0 else ()
+
+
+def _find_links(corpus: Corpus, term: str) -> tuple[Ints, Floats]:
+    found, weights = [], []
+    for view in corpus.anchors:
+        for number in _meant(view.postings, term):
+            sections, values = view.postings.of(number)
+            places = view.places[sections]
+            found.append(places[places >= 0].astype(np.int32))
+            weights.append(values[places >= 0])
+    ordinals, inverse = np.unique(_joined(found, np.int32), return_inverse=True)
+    summed = np.bincount(inverse, weights=_joined(weights, np.float32), minlength=len(ordinals))
+    return ordinals, summed.astype(np.float32)
+
+
+def _weights_at(ordinals: Ints, weights: Floats, wanted: Ints) -> Floats:
+    """Return the weight at each wanted ordinal, 0 where there is none."""
+    if not len(ordinals) or not len(wanted):
+        return np.zeros(len(wanted), np.float32)
+    places = np.minimum(np.searchsorted(ordinals, wanted), len(ordinals) - 1)
+    return np.where(ordinals[places] == wanted, weights[places], np.float32(0))
+
+
+def _joined(arrays: list[NDArray[Any]], kind: type[np.generic]) -> NDArray[Any]:
+    if len(arrays) == 1:
+        return arrays[0]
+    return np.concatenate([np.empty(0, kind), *arrays])

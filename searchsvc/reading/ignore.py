@@ -1,0 +1,69 @@
+"""Which files and folders of a root are left out.
+
+Hidden names, the patterns of the configuration, and every .gitignore and .searchsvcignore on the way,
+by Git's rules (https://git-scm.com/docs/gitignore): the deepest file that has an opinion wins.
+"""
+
+from pathlib import Path
+
+from pathspec import GitIgnoreSpec
+
+from searchsvc.config import Config
+
+_NEVER_READ = frozenset((".git", ".obsidian", ".hg", ".svn", ".trash"))
+_OWN_FILE = ".searchsvcignore"
+_MAX_RULE_BYTES = 200_000
+
+
+class IgnoreRules:
+    """The rules of one root; ignore files are read once, when their folder is first asked about."""
+
+    def __init__(self, root: Path, config: Config) -> None:
+        self._root = root
+        self._include_hidden = config.include_hidden
+        self._files = (".gitignore", _OWN_FILE) if config.use_gitignore else (_OWN_FILE,)
+        self._base = GitIgnoreSpec.from_lines(config.ignore)
+        self._specs: dict[str, GitIgnoreSpec | None] = {}
+
+    def skips(self, path: str, *, is_folder: bool) -> bool:
+        """Tell whether an entry is left out, given that the folders above it are not.
+
+        ``path`` is relative to the root, ``/``-separated.
+        """
+        name = path.rsplit("/", 1)[-1]
+        if name.startswith(".") and (not self._include_hidden or name in _NEVER_READ):
+            return True
+        if is_folder:
+            path += "/"
+        parts = path.rstrip("/").split("/")
+        for depth in range(len(parts) - 1, -1, -1):
+            folder = "/".join(parts[:depth])
+            spec = self._spec(folder)
+            if spec is not None:
+                verdict = spec.check_file(path[len(folder) + 1 if folder else 0 :]).include
+                if verdict is not None:
+                    return bool(verdict)
+        return bool(self._base.match_file(path))
+
+    def hides(self, path: str) -> bool:
+        """Tell whether a file is left out by its own name or by any folder above it."""
+        parts = path.split("/")
+        folders = ("/".join(parts[:depth]) for depth in range(1, len(parts)))
+        return any(self.skips(folder, is_folder=True) for folder in folders) or self.skips(
+            path, is_folder=False
+        )
+
+    def _spec(self, folder: str) -> GitIgnoreSpec | None:
+        if folder not in self._specs:
+            lines = [line for name in self._files for line in self._lines(folder, name)]
+            self._specs[folder] = GitIgnoreSpec.from_lines(lines) if lines else None
+        return self._specs[folder]
+
+    def _lines(self, folder: str, name: str) -> list[str]:
+        file = self._root / folder / name
+        try:
+            if not file.is_file() or file.stat().st_size > _MAX_RULE_BYTES:
+                return []
+            return file.read_text(encoding="utf-8", errors="replace").splitlines()
+        except OSError:
+            return []

@@ -1,0 +1,104 @@
+"""A root -> its note files, each real file once.
+
+Symbolic links are not followed: what they point at inside the root is found under its own name, and
+what lies outside is not the root's. That also makes a walk end, however links are nested.
+"""
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from searchsvc.config import Config
+from searchsvc.items import Problem
+from searchsvc.reading.ignore import IgnoreRules
+from searchsvc.reading.links import NOTE_SUFFIXES
+
+
+_UNSHOWABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+
+
+@dataclass(frozen=True, slots=True)
+class FileEntry:
+    """A note file as the file system sees it."""
+
+    path: str
+    """Relative to its root, ``/``-separated."""
+    size: int
+    """In bytes."""
+    signature: str
+    """Changes whenever the file does: size, modification and change time, inode."""
+
+
+def walk(root: Path, config: Config) -> Iterator[FileEntry | Problem]:
+    """Yield the notes under ``root`` in path order, and a problem for each entry that cannot be read."""
+    rules = IgnoreRules(root, config)
+    folders = [""]
+    while folders:
+        folder = folders.pop()
+        try:
+            with os.scandir(root / folder) as listing:
+                entries = sorted(listing, key=lambda entry: entry.name)
+        except OSError as error:
+            yield Problem(path=folder or ".", reason=f"folder cannot be opened: {error.strerror}")
+            continue
+        inner = []
+        for entry in entries:
+            path = f"{folder}/{entry.name}" if folder else entry.name
+            try:
+                if entry.is_dir(follow_symlinks=False):
+                    if not rules.skips(path, is_folder=True):
+                        inner.append(path)
+                elif entry.is_symlink():
+                    found = _examine_link(entry, path, root, rules)
+                    if found is not None:
+                        yield found
+                elif is_note_name(entry.name) and not rules.skips(path, is_folder=False):
+                    found = _examine(entry, path, root, config)
+                    if found is not None:
+                        yield found
+            except OSError as error:
+                yield Problem(path=path, reason=f"cannot be read: {error.strerror}")
+        folders += reversed(inner)
+
+
+def is_note_name(name: str) -> bool:
+    """Tell whether a file name is that of a note, by its suffix in any letter case."""
+    return name.lower().endswith(NOTE_SUFFIXES)
+
+
+def signature(stat: os.stat_result) -> str:
+    """Return what changes when a file changes, even when its modification time is set back."""
+    return f"{stat.st_size}-{stat.st_mtime_ns}-{stat.st_ctime_ns}-{stat.st_ino}"
+
+
+def _examine(entry: os.DirEntry[str], path: str, root: Path, config: Config) -> FileEntry | Problem | None:
+    if not entry.is_file(follow_symlinks=False):
+        return None
+    if _UNSHOWABLE.search(entry.name):
+        shown = path.encode("unicode_escape", "backslashreplace").decode()
+        return Problem(path=shown, reason="name has control characters or is not Unicode; rename the file")
+    stat = entry.stat(follow_symlinks=False)
+    if stat.st_size > config.max_file_bytes:
+        return Problem(
+            path=path,
+            reason=f"{stat.st_size:,} bytes, at most {config.max_file_bytes:,} are read; "
+            "split it or raise max_file_bytes",
+        )
+    return FileEntry(path=path, size=stat.st_size, signature=signature(stat))
+
+
+def _examine_link(entry: os.DirEntry[str], path: str, root: Path, rules: IgnoreRules) -> Problem | None:
+    """Report a link whose target looks like notes but is not found under another name."""
+    is_folder = entry.is_dir()
+    if not (is_folder or is_note_name(entry.name)) or rules.skips(path, is_folder=is_folder):
+        return None
+    target = Path(os.path.realpath(root / path))
+    if not target.exists():
+        return Problem(path=path, reason="link leads nowhere")
+    if not target.is_relative_to(root):
+        return Problem(path=path, reason="link leads outside the root; add its target as a root to search it")
+    if not is_folder and not is_note_name(target.name):
+        return Problem(path=path, reason="link leads to a file that is not Markdown by its name")
+    return None

@@ -1,0 +1,74 @@
+"""One root with its index: brought up to date, read, and checked against its files.
+
+Joins reading, indexing and index for the service; everything here may be called from any thread.
+"""
+
+import threading
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from searchsvc.config import Config, Root, data_dir
+from searchsvc.embedding.base import Embedder
+from searchsvc.errors import IndexFault
+from searchsvc.index.build import Writer
+from searchsvc.index.catalog import NoteRow
+from searchsvc.index.layout import Layout, root_layout
+from searchsvc.index.open import Reader
+from searchsvc.indexing import (
+    IndexReport,
+    Progress,
+    embed_sections,
+    make_tokenizer,
+    update_index,
+    update_notes,
+)
+from searchsvc.reading.walk import signature
+
+
+class Vault:
+    """A root and its index."""
+
+    def __init__(self, root: Root, config: Config) -> None:
+        self.root = root
+        self._config = config
+        self.layout: Layout = root_layout(data_dir(config), root.path)
+        self.reader = Reader(self.layout)
+        self._writing = threading.Lock()
+
+    def update(self, *, progress: Progress | None = None) -> IndexReport:
+        """Read what is new or changed; raise ``IndexFault`` when another process is writing."""
+        with self._writing, self._writer() as writer:
+            return update_index(writer, self.root, self._config, progress=progress)
+
+    def embed(
+        self, embedder: Embedder, *, progress: Progress | None = None, stop: Callable[[], bool] = lambda: False
+    ) -> int:
+        """Make missing vectors and return for how many texts; stops between texts when ``stop`` says so."""
+        with self._writing, self._writer() as writer:
+            return embed_sections(writer, embedder, progress=progress, stop=stop)
+
+    def stale(self, notes: Iterable[NoteRow]) -> list[str]:
+        """Return the paths of notes whose files have changed or gone since they were indexed."""
+        return [note.path for note in notes if self._signature(note.path) != note.signature]
+
+    def refresh(self, paths: list[str]) -> bool:
+        """Index these notes as they are now; return false when another process is writing."""
+        try:
+            with self._writing, self._writer() as writer:
+                update_notes(writer, self.root, self._config, paths)
+        except IndexFault:
+            return False
+        return True
+
+    def file(self, path: str) -> Path:
+        """Return where a note lies."""
+        return self.root.path / path
+
+    def _writer(self) -> Writer:
+        return Writer(self.layout, make_tokenizer(self._config.stemming))
+
+    def _signature(self, path: str) -> str:
+        try:
+            return signature(self.file(path).lstat())
+        except OSError:
+            return ""
