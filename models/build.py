@@ -61,9 +61,7 @@ def export(source: Path, target: Path) -> None:
             self.m = AutoModel.from_pretrained(source, attn_implementation="eager")
 
         def forward(self, input_ids: Any, attention_mask: Any, token_type_ids: Any) -> Any:
-            output = self.m(
-                input_ids=input_ids, attention_mask=attention_mask, token_type_ids=token_type_ids
-            )
+            output = self.m(input_ids=input_ids, attention_mask=attention_mask, token_type_ids=token_type_ids)
             return output.last_hidden_state
 
     sample = (torch.ones(2, 16, dtype=torch.long),) * 2 + (torch.zeros(2, 16, dtype=torch.long),)

@@ -139,7 +139,9 @@ def _read_file(path: Path) -> dict[str, Any]:
     if data is None:
         return {}
     if not isinstance(data, dict):
-        raise ConfigError(f"config file {path} holds a {type(data).__name__}, expected `setting: value` lines")
+        raise ConfigError(
+            f"config file {path} holds a {type(data).__name__}, expected `setting: value` lines"
+        )
     return data
 
 

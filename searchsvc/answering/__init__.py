@@ -1,0 +1,1 @@
+"""A ranking -> an answer within a budget."""

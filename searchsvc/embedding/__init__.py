@@ -13,8 +13,8 @@ def load_embedder(name: str, *, model_path: Path | None = None, workers: int = 0
     """Load the model whose card has that name, and verify its files.
 
     ``model_path`` is the folder with its files when they are not where they are usually looked for.
-    ``workers`` threads embed passages; 0 lets the model choose. EmbeddingError when there is no such
-    model, its files or package are missing, or they are not what the card says.
+    ``workers`` threads embed passages where that is faster, 0 for one per core. EmbeddingError when
+    there is no such model, its files or package are missing, or they are not what the card says.
     """
     card = load_card(name)
     if card.provider == "use":

@@ -156,7 +156,8 @@ def _data_folder() -> Path:
 
 
 def _card_files() -> dict[str, Path]:
-    return {file.stem: file for file in sorted(_data_folder().glob("*.yaml"))}
+    files = sorted(_data_folder().glob("*.yaml"), key=lambda file: file.stem)
+    return {file.stem: file for file in files}
 
 
 def _parse(file: Path) -> ModelCard:

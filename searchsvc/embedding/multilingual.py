@@ -34,11 +34,13 @@ class UseEmbedder:
     def __init__(self, card: ModelCard, workers: int = 0) -> None:
         """Load the model from its package.
 
-        Passages are embedded by the calling thread whatever ``workers`` says: the tokeniser is Python.
-        EmbeddingError when the package is not installed.
+        Passages are embedded by the calling thread, whatever ``workers`` says. EmbeddingError when the
+        package is not installed.
         """
         self.profile = card.profile(verify_files(card, _package_folder() / "resources"))
-        self._model = importlib.import_module(PACKAGE).USE(threads=max(workers, 1))
+        # More threads inside one text wait for each other: on a busy machine 80 times slower.
+        self._model = importlib.import_module(PACKAGE).USE(threads=1)
+        # The package loads at the first text, and not safely from two threads.
         self.encode_query("load")
 
     def encode_query(self, text: str) -> NDArray[np.float32]:

@@ -43,3 +43,10 @@ class ModelSlot:
         if wait:
             self._done.wait()
         return self._embedder
+
+    def require(self) -> Embedder:
+        """Return the model, waiting for it; raise ``EmbeddingError`` when it cannot be loaded."""
+        embedder = self.get(wait=True)
+        if embedder is None:
+            raise EmbeddingError(self.problem)
+        return embedder

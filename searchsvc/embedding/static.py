@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from searchsvc.embedding.base import Matrix, Passage
 from searchsvc.embedding.cards import ModelCard, verify_files
-from searchsvc.embedding.parallel import map_in_order
 from searchsvc.embedding.vectors import stack, unit
 from searchsvc.embedding.windows import Windower
 from searchsvc.errors import EmbeddingError
@@ -22,12 +21,12 @@ class StaticEmbedder:
     """Means of token vectors. Implements Embedder."""
 
     def __init__(self, card: ModelCard, folder: Path, workers: int = 0) -> None:
-        """Load the model in ``folder``; passages are embedded by the calling thread unless ``workers`` > 1.
+        """Load the model in ``folder``.
 
-        EmbeddingError when a file is not the one the card describes.
+        Passages are embedded by the calling thread, whatever ``workers`` says: handing one to another
+        thread costs more than embedding it. EmbeddingError when a file is not the one the card describes.
         """
         self.profile = card.profile(verify_files(card, folder))
-        self._workers = workers
         self._windower = Windower(folder / "tokenizer.json", card.max_tokens, MAX_WINDOWS)
         self._unknown = self._windower.id_of("[UNK]")
         self._table = read_table(folder / card.files[0].name)
@@ -39,7 +38,7 @@ class StaticEmbedder:
 
     def encode_passages(self, passages: Sequence[Passage]) -> Iterator[Matrix]:
         """Yield the unit vectors of the windows of each passage; at most ``MAX_WINDOWS`` rows each."""
-        return map_in_order(self._embed_passage, passages, self._workers)
+        return map(self._embed_passage, passages)
 
     def _embed_passage(self, passage: Passage) -> Matrix:
         return stack(self._embed_windows(self._windower.passage(passage)), self.profile.dimension)

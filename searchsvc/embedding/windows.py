@@ -22,15 +22,15 @@ def clean(text: str) -> str:
 def cut_windows(offsets: Offsets, room: int, limit: int) -> list[tuple[int, int]]:
     """Return the ``(start, end)`` token ranges of at most ``limit`` windows of at most ``room`` tokens.
 
-    Neighbours share about an eighth, so that a thought on a border is whole in one of them. A rest of
-    less than a quarter makes no window of its own: the final window is full and overlaps more. No
-    border lies inside a character that is several tokens.
+    Neighbours share about an eighth, so that a thought on a border is whole in one of them. Where less
+    than a quarter of a window is left, the final window is a full one that overlaps more. No border lies
+    inside a character that is several tokens.
     """
     total = len(offsets)
     spans: list[tuple[int, int]] = []
     start = 0
     while start < total and len(spans) < limit:
-        if spans and total - start < room // 4:
+        if spans and total - spans[-1][1] < room // 4:
             start = _next_border(offsets, max(total - room, spans[-1][0] + 1), spans[-1][1])
         end = _last_border(offsets, start, min(start + room, total))
         spans.append((start, end))

@@ -1,0 +1,1 @@
+"""Notes and vectors -> disk and back."""

@@ -18,7 +18,7 @@ from searchsvc.tokens import STOP_WORDS, Tokenizer
 
 
 def write_anchors(parent: Path, texts: Iterable[tuple[int, str]], tokenizer: Tokenizer) -> str:
-    """Write the anchor postings of ``(section id, link text)`` pairs, grouped by section; return their name."""
+    """Write the postings of ``(section id, link text)`` pairs, sorted by section; return their name."""
     ids: dict[str, int] = {}
     terms: list[int] = []
     bounds, targets = [0], []

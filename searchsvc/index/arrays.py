@@ -51,7 +51,9 @@ def read_array(folder: Path, key: str) -> Array:
     except ValueError:
         array = np.load(path, allow_pickle=False)
     except OSError as error:
-        raise IndexFault(f"index file {path.name} is missing or damaged; run `searchsvc index --rebuild`") from error
+        raise IndexFault(
+            f"index file {path.name} is missing or damaged; run `searchsvc index --rebuild`"
+        ) from error
     return array
 
 

@@ -45,13 +45,14 @@ _MAX_DRIFT = 0.1
 class Writer:
     """Changes one index; use as a context manager, since it holds the lease."""
 
-    def __init__(self, layout: Layout, tokenizer: Tokenizer) -> None:
+    def __init__(self, layout: Layout, tokenizer: Tokenizer, *, patience: float = 10.0) -> None:
         """Take the lease and make or migrate the index.
 
         An index made by a tokeniser of other settings is rebuilt. Raises ``IndexFault`` when another
-        process writes or the folder cannot be written.
+        process still writes after ``patience`` seconds, or the folder cannot be written.
         """
         self._layout = layout
+        self._patience = patience
         self._tokenizer = tokenizer
         self._settings = {"tokenizer": tokenizer.settings}
         self.remark = ""
@@ -60,12 +61,16 @@ class Writer:
     def __enter__(self) -> Self:
         try:
             self._layout.folder.mkdir(parents=True, exist_ok=True)
-            self._lease = FileLock(self._layout.lock, timeout=0)
+            self._lease = FileLock(self._layout.lock, timeout=self._patience)
             self._lease.acquire()
         except Timeout as error:
-            raise IndexFault("another process is writing this index; wait for it, or search meanwhile") from error
+            raise IndexFault(
+                "another process is writing this index; wait for it, or search meanwhile"
+            ) from error
         except OSError as error:
-            raise IndexFault(f"index folder {self._layout.folder} cannot be written: {error.strerror}") from error
+            raise IndexFault(
+                f"index folder {self._layout.folder} cannot be written: {error.strerror}"
+            ) from error
         try:
             self._open()
         except BaseException:
@@ -95,7 +100,9 @@ class Writer:
                 self.remark = f"index of format {meta.get('format')} is rebuilt as format {FORMAT_VERSION}"
                 self._reset()
             elif any(meta.get(key) != value for key, value in self._settings.items()):
-                self.remark = "settings of lexical search have changed; the index is rebuilt, vectors are kept"
+                self.remark = (
+                    "settings of lexical search have changed; the index is rebuilt, vectors are kept"
+                )
                 self._reset(keep_vectors=True)
         self._sweep()
 
@@ -206,9 +213,16 @@ class Writer:
             self._advance()
         self._sweep()
 
-    def add_vectors(self, identity: str, keys: Sequence[int], matrices: Sequence[Floats], dimension: int) -> None:
+    def add_vectors(
+        self, identity: str, keys: Sequence[int], matrices: Sequence[Floats], dimension: int
+    ) -> None:
         """Store the vectors of passages under the hashes of what was embedded; one commit."""
         folder = self._layout.profile(identity)
+        done = self.embedded_keys(identity)
+        new = [(key, matrix) for key, matrix in zip(keys, matrices, strict=True) if key not in done]
+        if not new:
+            return
+        keys, matrices = [key for key, _ in new], [matrix for _, matrix in new]
         name = write_part(folder, keys, matrices, dimension)
         names = [*self.catalog.vector_parts().get(identity, []), name]
         if len(names) > MAX_VECTOR_PARTS:

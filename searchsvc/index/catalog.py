@@ -185,6 +185,12 @@ class Catalog:
         query = "SELECT * FROM sections"
         return {row[0]: _read_section(row) for row in _by_ids(self.connection, query, ids)}
 
+    def sample_texts(self, count: int) -> list[str]:
+        """Return the texts of up to ``count`` sections, spread evenly over the index."""
+        step = max(1, self.count("sections") // max(count, 1))
+        rows = self.connection.execute("SELECT text FROM sections WHERE id % ? = 0 LIMIT ?", (step, count))
+        return [text for (text,) in rows]
+
     def sections_of(self, note: int) -> list[SectionRow]:
         """Return the sections of a note in file order."""
         rows = self.connection.execute("SELECT * FROM sections WHERE note = ? ORDER BY id", (note,))
@@ -250,7 +256,9 @@ class Catalog:
     def vector_parts(self) -> dict[str, list[str]]:
         """Return the vector files of every profile by its identity, oldest first."""
         parts: dict[str, list[str]] = {}
-        for identity, name in self.connection.execute("SELECT identity, name FROM vectors ORDER BY place, name"):
+        for identity, name in self.connection.execute(
+            "SELECT identity, name FROM vectors ORDER BY place, name"
+        ):
             parts.setdefault(identity, []).append(name)
         return parts
 
@@ -307,7 +315,9 @@ def _link_row(note: int, link: Link) -> tuple[Any, ...]:
 
 
 def _read_section(row: tuple[Any, ...]) -> SectionRow:
-    number, note, slug, title, heading_path, level, parent, start, body, end, subtree, anchor, custom = row[:13]
+    number, note, slug, title, heading_path, level, parent, start, body, end, subtree, anchor, custom = row[
+        :13
+    ]
     section = Section(
         slug=slug, title=title, level=level, heading_path=tuple(json.loads(heading_path)), parent=parent,
         line_start=start, body_start=body, line_end=end, subtree_end=subtree, anchor=anchor,

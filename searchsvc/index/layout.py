@@ -1,10 +1,10 @@
 """Names of all files of an index; no other module spells one.
 
-    <data dir>/<root id>/
-        catalog.sqlite            the source of truth of what is visible
-        writer.lock               held by the one process that writes
-        segments/<name>/*.npy     sections, terms and postings, immutable
-        vectors/<identity>/<name>/*.npy   vectors of one profile, immutable
+<data dir>/<root id>/
+    catalog.sqlite            the source of truth of what is visible
+    writer.lock               held by the one process that writes
+    segments/<name>/*.npy     sections, terms and postings, immutable
+    vectors/<identity>/<name>/*.npy   vectors of one profile, immutable
 """
 
 import hashlib

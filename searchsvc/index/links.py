@@ -72,7 +72,9 @@ class Resolver:
 
     def _page(self, target: str, folder: str) -> str:
         """Resolve a Markdown link: a path relative to its note, or to the root with a leading slash."""
-        joined = posixpath.normpath(target.lstrip("/") if target.startswith("/") else f"{_nfc(folder)}/{target}")
+        joined = posixpath.normpath(
+            target.lstrip("/") if target.startswith("/") else f"{_nfc(folder)}/{target}"
+        )
         joined = "" if joined == "." else joined.strip("/")
         for bare in dict.fromkeys((_bare(joined), _PAGE_SUFFIX.sub("", joined))):
             pages = (bare, *(f"{bare}/{page}".strip("/") for page in _FOLDER_PAGES))

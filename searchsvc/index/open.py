@@ -96,13 +96,14 @@ class Reader:
 
     @property
     def exists(self) -> bool:
-        """Whether there is an index of this version to read."""
+        """Whether there is an index of this version with at least one commit."""
         if not self._layout.catalog.is_file():
             return False
         try:
-            return Catalog(self._connection()).meta().get("format") == str(FORMAT_VERSION)
+            meta = Catalog(self._connection()).meta()
         except sqlite3.DatabaseError:
             return False
+        return meta.get("format") == str(FORMAT_VERSION) and meta.get("generation") != "0"
 
     @contextmanager
     def pinned(self) -> Iterator[tuple[Frame, Catalog]]:

@@ -162,7 +162,11 @@ def _block(
     cells = last - first
     keys, tf = np.unique(terms * cells + np.repeat(np.arange(cells), lengths), return_counts=True)
     if not len(keys):
-        return *(np.empty(0, np.int32),) * 2, np.empty(0, np.float32), np.zeros(len(stream.vocabulary), np.int32)
+        return (
+            *(np.empty(0, np.int32),) * 2,
+            np.empty(0, np.float32),
+            np.zeros(len(stream.vocabulary), np.int32),
+        )
     cell, kind = keys % cells, keys % len(fields)
     x = tf / norms[first + cell]
     k = np.array([field.k for field in fields])[kind]

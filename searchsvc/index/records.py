@@ -75,9 +75,7 @@ class Batch:
     """The records of some notes and the terms of their sections."""
 
     notes: list[NoteRecord] = field(default_factory=list)
-    stream: Stream = field(
-        default_factory=lambda: Stream([], np.empty(0, np.int32), np.zeros(1, np.int64))
-    )
+    stream: Stream = field(default_factory=lambda: Stream([], np.empty(0, np.int32), np.zeros(1, np.int64)))
 
 
 class BatchBuilder:
@@ -134,6 +132,12 @@ def context_of(title: str, heading_path: Iterable[str]) -> str:
     return " > ".join(part for part in parts if part)
 
 
+def passage_text(section: Section, text: str) -> str:
+    """Return what is embedded of a section beside its context: its own text without the heading."""
+    body = text.split("\n")[section.body_start - section.line_start :]
+    return "\n".join(body) if any(line.strip() for line in body) else section.title
+
+
 def _field_texts(note: Note, section: Section) -> Iterable[tuple[str, bool]]:
     """Return the text of each field, in the order of ``FIELDS``, and whether its stop words count.
 
@@ -172,7 +176,9 @@ def _section_record(note: Note, section: Section) -> SectionRecord:
         section=section,
         text=text,
         cost=cost(text),
-        key=_hash(f"{context_of(note.title, section.heading_path)}\x00{text}") if body else 0,
+        key=_hash(f"{context_of(note.title, section.heading_path)}\x00{passage_text(section, text)}")
+        if body
+        else 0,
         twin=_hash(body) if len(body) >= _MIN_TWIN_CHARACTERS else 0,
     )
 

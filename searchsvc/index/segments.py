@@ -52,7 +52,7 @@ class Segment:
 
 def section_array(notes: Sequence[NoteRecord], first_note: int, first_section: int) -> NDArray[Any]:
     """Return the section table of notes that get ids counted up from the given ones."""
-    rows = []
+    rows: list[tuple[int, ...]] = []
     for note, record in enumerate(notes, first_note):
         offset = len(rows)
         for item in record.sections:
@@ -75,9 +75,7 @@ def open_postings(folder: Path) -> Postings:
     return Postings(**{key: read_array(folder, key) for key in _POSTING_ARRAYS})
 
 
-def write_segment(
-    parent: Path, sections: NDArray[Any], stream: Stream, averages: NDArray[np.float64]
-) -> str:
+def write_segment(parent: Path, sections: NDArray[Any], stream: Stream, averages: NDArray[np.float64]) -> str:
     """Write a segment and return its name; the stream's vocabulary is in byte order."""
     postings = build_postings(stream, tuple(FIELDS.values()), averages)
     more = {"table": sections, "stream": stream.terms, "stream_bounds": stream.bounds, "averages": averages}

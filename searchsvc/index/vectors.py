@@ -147,5 +147,5 @@ def _scan(part: Part, query: Floats) -> Floats:
         exact: Floats = part.rows @ query
         return exact
     codes, scales = quantise(query[None, :])
-    dots = np.asarray(simsimd.cdist(codes, part.codes, metric="inner"))[0]
+    dots: NDArray[np.float64] = np.asarray(simsimd.cdist(codes, part.codes, metric="inner"))[0]
     return (dots * (part.scales * scales[0])).astype(np.float32)

@@ -1,0 +1,1 @@
+"""A question -> rankings -> one ranking."""

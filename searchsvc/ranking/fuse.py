@@ -82,3 +82,29 @@ def _best(scores: Floats, evidence: Mask, count: int) -> NDArray[np.int64]:
     threshold = np.partition(values, len(values) - count)[len(values) - count]
     above = candidates[values > threshold]
     return np.concatenate([above, candidates[values == threshold][: count - len(above)]])
+
+
+def join(rankings: Sequence[Fused]) -> Fused:
+    """Fuse the rankings of one question asked in several words; the first counts as much as the others."""
+    first = rankings[0]
+    if len(rankings) == 1:
+        return first
+    others = len(rankings) - 1
+    total: dict[int, float] = {}
+    for ranking in rankings:
+        weight = 0.5 if ranking is first else 0.5 / others
+        for ordinal, score in zip(ranking.ordinals.tolist(), ranking.scores.tolist(), strict=True):
+            total[ordinal] = total.get(ordinal, 0.0) + weight * score
+    ordered = sorted(total, key=lambda ordinal: (-total[ordinal], ordinal))[:POOL]
+    scores = np.array([total[ordinal] for ordinal in ordered], np.float32)
+    said = frozenset().union(*(ranking.said for ranking in rankings))
+    return Fused(np.array(ordered, np.int64), scores, _strongest(rankings), _clearest(rankings), said)
+
+
+def _strongest(rankings: Sequence[Fused]) -> LexicalScores:
+    return max(rankings, key=lambda ranking: float(ranking.lexical.scores.max(initial=0))).lexical
+
+
+def _clearest(rankings: Sequence[Fused]) -> VectorScores | None:
+    vectors = [ranking.vector for ranking in rankings if ranking.vector is not None]
+    return max(vectors, key=lambda vector: vector.margin, default=None)

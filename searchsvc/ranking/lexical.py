@@ -1,4 +1,4 @@
-"""BM25F over postings: how much of what a question could earn does each section earn?
+"""BM25F over postings: how much of what a question could earn each section earns.
 
 For a term with IDF ``i`` and pooled weight ``w`` (see index/postings), a section earns
 ``i * w / (k + w)``; IDF is ``ln(1 + (N - n + 0.5) / (n + 0.5))`` (Lucene's form, never negative).
@@ -64,6 +64,18 @@ class LexicalScores:
     matches: tuple[TermMatch, ...]
     total: float
     """Sum of IDFs of the terms the corpus knows."""
+    k: float = K_POOL
+
+    def of_term(self, match: TermMatch, ordinal: int) -> float:
+        """Return what one term adds to the score of one section."""
+        wanted = np.array([ordinal], np.int32)
+        weight = _weights_at(match.ordinals, match.weights, wanted)
+        weight += _weights_at(match.linked, match.link_weights, wanted)
+        return (
+            float(match.idf * match.count / self.total * weight[0] / (self.k + weight[0]))
+            if self.total
+            else 0.0
+        )
 
 
 def lexical(
@@ -87,7 +99,7 @@ def lexical(
         pooled = match.base_weights + match.link_weights
         gain = factor * (pooled / (k + pooled) - match.base_weights / (k + match.base_weights))
         links[match.linked] += gain
-    return LexicalScores(scores + links, links, matches, total)
+    return LexicalScores(scores + links, links, matches, total, k)
 
 
 def match_term(corpus: Corpus, term: str, count: float = 1.0, *, related: bool = False) -> TermMatch:

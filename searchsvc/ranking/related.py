@@ -1,4 +1,7 @@
-"""Words of the corpus that are forms of a word of the question: config ~ configuration, aislar ~ aislamiento."""
+"""Words of the corpus that are forms of a word of the question.
+
+For example config and configuration, aislar and aislamiento.
+"""
 
 from collections.abc import Iterable
 from functools import cache
@@ -8,6 +11,8 @@ from searchsvc.ranking.corpus import Corpus
 from searchsvc.tokens import is_unspaced
 
 _MIN_LENGTH = 4
+_MIN_SHARE = 0.6
+"""Of the longer word, that the shorter one must make up: config in configur, not block in blockchain."""
 _SCANNED = 400
 _MAX_RELATED = 8
 
@@ -21,9 +26,14 @@ def related_words(corpus: Corpus, term: str) -> list[str]:
     found = {
         word: None
         for word in _neighbours(corpus, term[:_MIN_LENGTH])
-        if word != term and (word.startswith(term) or term.startswith(word) or stem.stemWord(word) == wanted)
+        if word != term and (_extends(word, term) or _extends(term, word) or stem.stemWord(word) == wanted)
     }
     return sorted(found, key=lambda word: (abs(len(word) - len(term)), word))[:_MAX_RELATED]
+
+
+def _extends(longer: str, shorter: str) -> bool:
+    """Tell whether a word continues another by no more than an ending."""
+    return longer.startswith(shorter) and len(shorter) >= _MIN_SHARE * len(longer)
 
 
 def _neighbours(corpus: Corpus, prefix: str) -> Iterable[str]:

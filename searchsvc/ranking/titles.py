@@ -1,4 +1,4 @@
-"""Does a question say a section's heading word for word?"""
+"""Where a question meets a section outside its body: headings said word for word, titles, names."""
 
 from collections.abc import Iterable, Sequence
 
@@ -21,6 +21,28 @@ def headings_said(corpus: Corpus, terms: Sequence[str], candidates: Iterable[int
     """
     said = _Phrases(corpus, terms)
     return np.array([ordinal for ordinal in candidates if said.holds(ordinal)], np.int64)
+
+
+_NAMED = {
+    "heading": "heading",
+    "title": "title",
+    "file": "file name",
+    "path": "parent heading",
+    "properties": "tags",
+}
+
+
+def places_said(corpus: Corpus, terms: Iterable[str], ordinal: int) -> list[str]:
+    """Return which parts of a section besides its body hold a term of the question."""
+    number = int(np.searchsorted([base for base, _ in corpus.segments], ordinal, side="right")) - 1
+    base, segment = corpus.segments[number]
+    wanted = {segment.postings.find(term) for term in terms} - {-1}
+    fields = list(FIELDS)
+    return [
+        label
+        for field, label in _NAMED.items()
+        if wanted & set(_cell(segment, ordinal - base, fields.index(field)))
+    ]
 
 
 class _Phrases:

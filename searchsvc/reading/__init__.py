@@ -1,0 +1,1 @@
+"""A note file -> a note with its sections."""

@@ -62,7 +62,9 @@ def read_bytes(place: Place, config: Config) -> bytes:
         with place.file.open("rb") as stream:
             size = os.fstat(stream.fileno()).st_size
             if size > config.max_file_bytes:
-                raise ReadingError(f"{place.path}: {size:,} bytes, at most {config.max_file_bytes:,} are read")
+                raise ReadingError(
+                    f"{place.path}: {size:,} bytes, at most {config.max_file_bytes:,} are read"
+                )
             return stream.read(config.max_file_bytes)
     except OSError as error:
         raise ReadingError(f"{place.path}: cannot be read: {error.strerror}") from error

@@ -147,8 +147,10 @@ class _Scan:
 
     def _html_images(self) -> Iterator[tuple[int, Image]]:
         for tag in _IMG_TAG.finditer(self.content):
-            values = {a.group(1).lower(): a.group(2) or a.group(3) or a.group(4) or "" for a in
-                      _ATTRIBUTE.finditer(tag.group())}
+            values = {
+                a.group(1).lower(): a.group(2) or a.group(3) or a.group(4) or ""
+                for a in _ATTRIBUTE.finditer(tag.group())
+            }
             if values.get("src"):
                 image = _image(values["src"], values.get("alt", ""), self._line(tag.start()))
                 yield tag.start(), image

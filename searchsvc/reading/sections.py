@@ -57,7 +57,7 @@ def _has_title(headings: list[Heading]) -> bool:
 
 def _subtree_ends(headings: list[Heading], last: int) -> list[int]:
     """Return for each heading the last line before the next one of the same or a smaller level."""
-    ends, open_headings = [last] * len(headings), []
+    ends, open_headings = [last] * len(headings), list[int]()
     for number, heading in enumerate(headings):
         while open_headings and headings[open_headings[-1]].level >= heading.level:
             ends[open_headings.pop()] = heading.line_start - 1

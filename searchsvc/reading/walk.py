@@ -15,7 +15,6 @@ from searchsvc.items import Problem
 from searchsvc.reading.ignore import IgnoreRules
 from searchsvc.reading.links import NOTE_SUFFIXES
 
-
 _UNSHOWABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 
@@ -51,9 +50,9 @@ def walk(root: Path, config: Config) -> Iterator[FileEntry | Problem]:
                     if not rules.skips(path, is_folder=True):
                         inner.append(path)
                 elif entry.is_symlink():
-                    found = _examine_link(entry, path, root, rules)
-                    if found is not None:
-                        yield found
+                    broken = _examine_link(entry, path, root, rules)
+                    if broken is not None:
+                        yield broken
                 elif is_note_name(entry.name) and not rules.skips(path, is_folder=False):
                     found = _examine(entry, path, root, config)
                     if found is not None:

@@ -1,0 +1,269 @@
+"""The command line: parse arguments, ask the service, print."""
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, is_dataclass
+from functools import wraps
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from searchsvc import __version__
+from searchsvc.config import Config, Root, load, make_root
+from searchsvc.errors import SearchError
+
+EXIT_FAILED = 1
+EXIT_USAGE = 2
+EXIT_NOTHING_FOUND = 3
+EXIT_INTERRUPTED = 130
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+_PATHS = click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
+_ROOTS = click.option(
+    "--root", "roots", multiple=True, type=click.Path(path_type=Path), help="Folder to search; repeatable. "
+    "Without any: the config file's, or the current folder."
+)  # fmt: skip
+_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+_MODEL = click.option("--model", help="Embedding model by card name, or 'none' for search by words only.")
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="searchsvc")
+@click.option("--config", "config_file", type=click.Path(path_type=Path), help="Config file (YAML).")
+@click.option("--data-dir", type=click.Path(path_type=Path), help="Where indexes are kept.")
+@click.pass_context
+def main(context: click.Context, config_file: Path | None, data_dir: Path | None) -> None:
+    """Search Markdown notes by words, meaning and links, section by section, offline.
+
+    Two commands are the whole set-up: `searchsvc serve ./notes` for an AI agent over MCP, or
+    `searchsvc search "a question" --root ./notes` on the command line. Indexing is automatic.
+
+    Exit codes: 0 done, 1 failed, 2 wrong usage, 3 nothing found, 130 interrupted.
+    """
+    context.obj = {"config_file": config_file, "data_dir": data_dir}
+
+
+def _command(function: _F) -> _F:
+    """Turn errors into one line on stderr and the right exit code."""
+
+    @wraps(function)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(*args, **kwargs)
+        except SearchError as error:
+            click.echo(f"error: {error}", err=True)
+            sys.exit(EXIT_FAILED)
+        except KeyboardInterrupt:
+            click.echo("interrupted; what was committed is kept, run the command again to go on", err=True)
+            sys.exit(EXIT_INTERRUPTED)
+
+    return run  # type: ignore[return-value]
+
+
+@main.command()
+@_PATHS
+@click.option("--name", help="Name of the root, for a single PATH.")
+@click.option("--no-embed", is_flag=True, help="Index words only; vectors can be made later.")
+@_MODEL
+@_JSON
+@click.pass_context
+@_command
+def index(
+    context: click.Context,
+    paths: tuple[Path, ...],
+    name: str | None,
+    no_embed: bool,
+    model: str | None,
+    as_json: bool,
+) -> None:
+    """Index the notes under PATHS: what is new or changed is read, what is gone is dropped."""
+    if name and len(paths) != 1:
+        raise click.UsageError(f"--name goes with one PATH, {len(paths)} were given")
+    from searchsvc.service import Service
+
+    service = Service(_config(context, paths, name=name, model=model))
+    with _progress() as progress:
+        reports = service.index(progress=progress)
+        embedded = 0 if no_embed else service.embed(progress=progress)
+    if as_json:
+        _print_json({"roots": reports, "embedded": embedded})
+        return
+    for root, report in reports.items():
+        if report.remark:
+            click.echo(report.remark)
+        click.echo(
+            f"{root}: {report.added} notes added, {report.changed} changed, {report.removed} removed, "
+            f"{report.unchanged} unchanged"
+        )
+        for problem in report.problems:
+            click.echo(
+                f"  {'skipped' if problem.skipped else 'note'}: {problem.path}: {problem.reason}", err=True
+            )
+    if not no_embed:
+        click.echo(f"{embedded} texts embedded")
+
+
+@main.command()
+@click.argument("query")
+@_ROOTS
+@click.option("--path", default="", help="Only notes at this path, under this folder, or matching this glob.")
+@click.option("--tag", "tags", multiple=True, help="Only notes with this tag; repeatable.")
+@click.option("--since", default="", help="Only notes changed since a date, or an age such as 30d.")
+@click.option(
+    "--mode", default="hybrid", type=click.Choice(["hybrid", "lexical", "vector"]), show_default=True
+)
+@click.option("--top", "top_k", default=10, type=click.IntRange(1, 200), show_default=True, help="How many.")
+@click.option(
+    "--budget", type=click.IntRange(min=1), help="Print the reply an agent gets, within so many tokens."
+)
+@click.option("--cursor", default="", help="With --budget: go on where an earlier reply stopped.")
+@click.option("--explain", is_flag=True, help="Show rank and score by channel and term.")
+@click.option("--no-refresh", is_flag=True, help="Do not look for changed notes first.")
+@_MODEL
+@_JSON
+@click.pass_context
+@_command
+def search(context: click.Context, /, query: str, no_refresh: bool, as_json: bool, **options: Any) -> None:
+    """Find the sections that best answer QUERY, a question or a few words."""
+    budget, explain = options.pop("budget"), options.pop("explain")
+    service = _ready_service(context, options.pop("roots"), options.pop("model"), refresh=not no_refresh)
+    cursor = options.pop("cursor")
+    if budget is not None:
+        answer = service.semantic_search(query, max_tokens=budget, cursor=cursor, **options)
+        _print_json(answer) if as_json else click.echo(answer.text)
+        sys.exit(0 if answer.shown and answer.ranking.relevant else EXIT_NOTHING_FOUND)
+    ranking = service.search(query, explain=explain, **options)
+    if as_json:
+        _print_json(ranking)
+    else:
+        from searchsvc.printing import print_ranking
+
+        print_ranking(service, ranking, explain=explain)
+    sys.exit(0 if ranking.hits and ranking.relevant else EXIT_NOTHING_FOUND)
+
+
+@main.command()
+@click.argument("query")
+@_ROOTS
+@click.option("--budget", default=4000, type=click.IntRange(min=1), show_default=True, help="Tokens at most.")
+@_MODEL
+@_JSON
+@click.pass_context
+@_command
+def find(
+    context: click.Context, query: str, roots: tuple[Path, ...], budget: int, model: str | None, as_json: bool
+) -> None:
+    """Say which notes are about QUERY and where in them; the way into a large vault."""
+    service = _ready_service(context, roots, model)
+    answer = service.md_find(query, max_tokens=budget)
+    _print_json(answer) if as_json else click.echo(answer.text)
+    sys.exit(0 if answer.shown else EXIT_NOTHING_FOUND)
+
+
+@main.command()
+@_PATHS
+@click.option("--toolsets", default="", help="Comma-separated sets of tools; default: find,vault.")
+@_MODEL
+@click.pass_context
+@_command
+def serve(context: click.Context, paths: tuple[Path, ...], toolsets: str, model: str | None) -> None:
+    """Serve the notes under PATHS to an AI agent: MCP over stdin and stdout.
+
+    What is missing from the index or has changed is indexed in the background, now and later.
+    """
+    from searchsvc.serving.server import run
+
+    run(_config(context, paths, model=model), toolsets)
+
+
+@main.command()
+@_ROOTS
+@_MODEL
+@_JSON
+@click.pass_context
+@_command
+def status(context: click.Context, roots: tuple[Path, ...], model: str | None, as_json: bool) -> None:
+    """Tell the state of the index: notes, sections, vectors, problems."""
+    from searchsvc.service import Service
+
+    state = Service(_config(context, roots, model=model)).status()
+    if as_json:
+        _print_json(state)
+    else:
+        from searchsvc.answering.status import render_status
+
+        click.echo(render_status(state))
+
+
+@main.group()
+def config() -> None:
+    """Look at settings."""
+
+
+@config.command()
+@_ROOTS
+@_JSON
+@click.pass_context
+@_command
+def show(context: click.Context, roots: tuple[Path, ...], as_json: bool) -> None:
+    """Print every setting with its value, and where the config file is looked for."""
+    from searchsvc.config import data_dir, default_config_file
+
+    settings = asdict(_config(context, roots)) | {"data_dir": data_dir(_config(context, roots))}
+    if as_json:
+        _print_json(settings)
+        return
+    click.echo(f"config file: {context.obj['config_file'] or default_config_file()}")
+    for name, value in settings.items():
+        if name == "roots":
+            value = ", ".join(f"{root['name']}={root['path']}" for root in value)
+        click.echo(f"{name}: {', '.join(map(str, value)) if isinstance(value, tuple) else value}")
+
+
+def _config(
+    context: click.Context, paths: tuple[Path, ...], *, name: str | None = None, model: str | None = None
+) -> Config:
+    roots: tuple[Root, ...] | None = tuple(make_root(path, name) for path in paths) or None
+    arguments = {"roots": roots, "model": model, "data_dir": context.obj["data_dir"]}
+    return load(arguments, config_file=context.obj["config_file"])
+
+
+def _ready_service(
+    context: click.Context, roots: tuple[Path, ...], model: str | None, *, refresh: bool = True
+) -> Any:
+    """Return a service whose index is up to date."""
+    from searchsvc.service import Service
+
+    service = Service(_config(context, roots, model=model))
+    is_new = not service.is_indexed
+    if refresh or is_new:
+        with _progress() as progress:
+            service.index(progress=progress)
+            service.embed(progress=progress)
+    return service
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[str, int, int], None]]:
+    """Give a progress callback; a bar with ETA appears on a terminal once the work takes a while."""
+    from searchsvc.printing import ProgressBar
+
+    bar = ProgressBar()
+    try:
+        yield bar
+    finally:
+        bar.close()
+
+
+def _print_json(value: Any) -> None:
+    click.echo(json.dumps(value, default=_plain, ensure_ascii=False, indent=2))
+
+
+def _plain(value: Any) -> Any:
+    if is_dataclass(value) and not isinstance(value, type):
+        return asdict(value)
+    return str(value)

@@ -1,0 +1,107 @@
+"""Ordinals -> hits with addresses, reasons and, on request, every channel's rank and score."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from searchsvc.index.catalog import Catalog, NoteRow, SectionRow
+from searchsvc.items import Channel, ChannelScore, Hit
+from searchsvc.ranking.corpus import Corpus
+from searchsvc.ranking.evidence import matched
+from searchsvc.ranking.fuse import HEADING_BONUS, Fused
+from searchsvc.ranking.titles import places_said
+
+_MAX_WORDS = 4
+_MAX_PLACES = 2
+_MEANING_STANDING = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A ranked section with its rows from the catalog."""
+
+    ordinal: int
+    root: str
+    note: NoteRow
+    section: SectionRow
+
+    @property
+    def address(self) -> tuple[str, str, int]:
+        """Root, path and line, the order of sections that are equally good."""
+        return self.root, self.note.path, self.section.section.line_start
+
+
+def fetch(corpus: Corpus, roots: Sequence[tuple[str, Catalog]], ordinals: Sequence[int]) -> dict[int, Row]:
+    """Read the catalog rows of sections, by ordinal; ``roots`` are in the order of the corpus."""
+    rows: dict[int, Row] = {}
+    for number, (name, catalog) in enumerate(roots):
+        mine = {o: corpus.place(o)[1] for o in ordinals if corpus.place(o)[0] == number}
+        table = corpus.frames[number].table
+        ids = {ordinal: int(table["id"][place]) for ordinal, place in mine.items()}
+        sections = catalog.sections(ids.values())
+        notes = catalog.notes({section.note for section in sections.values()})
+        for ordinal, section_id in ids.items():
+            section = sections[section_id]
+            rows[ordinal] = Row(ordinal, name, notes[section.note], section)
+    return rows
+
+
+def make_hit(
+    corpus: Corpus, row: Row, score: float, fused: Fused, words: Mapping[str, str], *, explain: bool
+) -> Hit:
+    """Build the hit of one section; ``words`` maps terms to the words of the question."""
+    return Hit(
+        root=row.root,
+        path=row.note.path,
+        section=row.section.section,
+        score=round(score, 4),
+        cost=row.section.cost,
+        text=row.section.text,
+        note_title=row.note.title,
+        why=_reasons(corpus, row.ordinal, fused, words),
+        channels=_channels(row.ordinal, fused) if explain else {},
+        terms=_term_scores(row.ordinal, fused) if explain else {},
+    )
+
+
+def _reasons(corpus: Corpus, ordinal: int, fused: Fused, words: Mapping[str, str]) -> tuple[str, ...]:
+    """Say what matched: words of the question, the parts they stand in, links, meaning."""
+    found = sorted(matched(fused.lexical, ordinal), key=lambda match: -match.idf)
+    said = list(dict.fromkeys(words.get(match.term, match.term).lower() for match in found))
+    reasons = [", ".join(said[:_MAX_WORDS])] if said else []
+    places = places_said(corpus, [match.term for match in found], ordinal)[:_MAX_PLACES]
+    if fused.lexical.links[ordinal] > 0:
+        places.append("links")
+    if fused.vector is not None and fused.vector.standing[ordinal] >= _MEANING_STANDING:
+        places.append("meaning")
+    return (*reasons, "+".join(places)) if places else tuple(reasons)
+
+
+def _channels(ordinal: int, fused: Fused) -> dict[Channel, ChannelScore]:
+    words = fused.lexical
+    channels: dict[Channel, ChannelScore] = {
+        "lexical": _standing(words.scores - words.links, ordinal),
+        "link": _standing(words.links, ordinal),
+    }
+    said = ordinal in fused.said
+    channels["title"] = ChannelScore(1 if said else 0, HEADING_BONUS if said else 0.0)
+    if fused.vector is not None:
+        channels["vector"] = _standing(fused.vector.cosines, ordinal)
+    return channels
+
+
+def _standing(scores: NDArray[np.float32], ordinal: int) -> ChannelScore:
+    score = float(scores[ordinal])
+    if not math.isfinite(score) or score == 0:
+        return ChannelScore(0, 0.0)
+    return ChannelScore(int((scores > scores[ordinal]).sum()) + 1, round(score, 4))
+
+
+def _term_scores(ordinal: int, fused: Fused) -> dict[str, float]:
+    return {
+        match.term: round(fused.lexical.of_term(match, ordinal), 4)
+        for match in matched(fused.lexical, ordinal)
+    }

@@ -1,0 +1,137 @@
+"""The MCP server: lifespan, argument checks, errors mapped once, stdio."""
+
+import difflib
+import json
+import logging
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from mcp.server.mcpserver import Context, MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
+from mcp.types import ToolAnnotations
+from pydantic import ValidationError
+
+from searchsvc import __version__
+from searchsvc.background import Worker
+from searchsvc.config import Config
+from searchsvc.errors import IndexFault, SearchError
+from searchsvc.service import Service
+from searchsvc.serving.toolsets import INSTRUCTIONS, Tool, choose
+
+_FIRST_INDEX_SECONDS = 20.0
+"""How long a question waits for an index that is being made for the first time."""
+
+
+class Desk:
+    """What tools reach through the lifespan: the service and its background worker."""
+
+    def __init__(self, service: Service, worker: Worker) -> None:
+        self.service = service
+        self._worker = worker
+
+    def ask(self) -> Service:
+        """Return the service once it can answer; models load from now on, in the background."""
+        for slot in self.service.slots:
+            slot.start()
+        if not self._worker.wait_until_searchable(_FIRST_INDEX_SECONDS):
+            doing = self.service.activity() or "looking at files"
+            raise IndexFault(f"the index is being made for the first time ({doing}); ask again in a moment")
+        return self.service
+
+
+class Server(MCPServer[Desk]):
+    """An MCP server that refuses unknown arguments and lets the model see what went wrong."""
+
+    def __init__(self, *args: Any, tools: list[Tool], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._aliases: dict[str, dict[str, str]] = {}
+        for tool in tools:
+            annotations = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
+            self.add_tool(tool.function, title=tool.title, annotations=annotations)
+            self._aliases[tool.function.__name__] = tool.aliases
+        listed = {tool.name: tool.parameters for tool in self._tool_manager.list_tools()}
+        self._parameters: dict[str, dict[str, Any]] = {
+            name: schema["properties"] for name, schema in listed.items()
+        }
+
+    async def call_tool(
+        self, name: str, arguments: dict[str, Any], context: Context[Desk, Any] | None = None
+    ) -> Any:
+        """Check argument names, read numbers and lists sent as text, and translate errors."""
+        if name in self._parameters:
+            arguments = self._accept(name, arguments)
+        try:
+            return await super().call_tool(name, arguments, context)
+        except ToolError as error:
+            cause = error.__cause__
+            if isinstance(cause, SearchError):
+                raise ToolError(str(cause)) from error
+            if isinstance(cause, ValidationError):
+                raise ToolError(f"{name}: {_explain(cause)}") from error
+            raise
+
+    def _accept(self, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        known, aliases = self._parameters[tool], self._aliases[tool]
+        accepted: dict[str, Any] = {}
+        for name, value in arguments.items():
+            target = name if name in known else aliases.get(name, name)
+            if target not in known:
+                near = difflib.get_close_matches(name, known, n=1)
+                hint = f"did you mean {near[0]!r}?" if near else f"it takes: {', '.join(known)}"
+                raise ToolError(f"{tool} has no parameter {name!r}; {hint}")
+            if target in accepted:
+                raise ToolError(f"{tool}: {name!r} and another argument both mean {target!r}; give one")
+            if value is not None:
+                accepted[target] = _read_text(value, known[target])
+        return accepted
+
+
+def _read_text(value: Any, schema: dict[str, Any]) -> Any:
+    """Read a list, mapping or number that a client sent as text, as it was meant."""
+    kind = schema.get("type")
+    if kind == "array" and isinstance(value, str):
+        if not value.lstrip().startswith("["):
+            return [value] if value else []
+    elif kind not in ("array", "object", "integer", "boolean") or not isinstance(value, str):
+        return value
+    try:
+        return json.loads(value)
+    except ValueError:
+        return value
+
+
+def _explain(error: ValidationError) -> str:
+    """Say which arguments are wrong, in one line."""
+    wrong = []
+    for fault in error.errors(include_url=False):
+        where = ".".join(map(str, fault["loc"]))
+        given = "" if fault["type"] == "missing" else f" is {str(fault['input'])[:80]!r}"
+        wrong.append(f"{where}{given}: {fault['msg']}")
+    return "; ".join(wrong)
+
+
+def make_server(config: Config, toolsets: str = "") -> Server:
+    """Build a server over a configuration; raise ``ConfigError`` for an unknown toolset."""
+
+    @asynccontextmanager
+    async def lifespan(server: MCPServer[Desk]) -> AsyncIterator[Desk]:
+        service = Service(config, patient=False)
+        worker = Worker(service)
+        worker.start()
+        try:
+            yield Desk(service, worker)
+        finally:
+            worker.stop()
+
+    return Server(
+        "searchsvc", version=__version__, instructions=INSTRUCTIONS, lifespan=lifespan, tools=choose(toolsets)
+    )
+
+
+def run(config: Config, toolsets: str = "") -> None:
+    """Serve over stdin and stdout until the client closes them."""
+    server = make_server(config, toolsets)
+    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, force=True)
+    server.run("stdio")

@@ -1,0 +1,99 @@
+"""What goes over the wire as structured content: the same facts as the text, for programs."""
+
+from pydantic import BaseModel, Field
+
+from searchsvc.items import Answer, Hit, ProfileStatus, RootStatus, Status
+
+
+class WireHit(BaseModel):
+    """One section."""
+
+    id: str
+    root: str
+    path: str
+    heading: str = Field(description="Heading path")
+    lines: list[int] = Field(description="First and last line, 1-based")
+    tokens: int
+    score: float
+    shown: str = Field(description="full, window or list")
+    why: list[str]
+    channels: dict[str, list[float]] = Field(default={}, description="Rank and score by channel")
+    terms: dict[str, float] = {}
+
+
+class WireAnswer(BaseModel):
+    """A search reply."""
+
+    relevant: bool
+    total: int
+    hits: list[WireHit]
+    cursor: str = ""
+    notices: list[str] = []
+
+
+class WireStatus(BaseModel):
+    """The state of the service."""
+
+    roots: list[dict[str, object]]
+    profiles: list[dict[str, object]]
+    activity: str
+    advice: list[str]
+
+
+def answer_to_wire(answer: Answer) -> WireAnswer:
+    """Translate an answer."""
+    return WireAnswer(
+        relevant=answer.ranking.relevant and bool(answer.shown),
+        total=answer.ranking.total,
+        hits=[_hit(hit, shape) for hit, shape in answer.shown],
+        cursor=answer.cursor,
+        notices=list(answer.ranking.notices),
+    )
+
+
+def status_to_wire(status: Status) -> WireStatus:
+    """Translate a status."""
+    return WireStatus(
+        roots=[_root(root) for root in status.roots],
+        profiles=[_profile(profile) for profile in status.profiles],
+        activity=status.activity,
+        advice=list(status.advice),
+    )
+
+
+def _hit(hit: Hit, shape: str) -> WireHit:
+    return WireHit(
+        id=hit.id,
+        root=hit.root,
+        path=hit.path,
+        heading=" > ".join(hit.section.heading_path),
+        lines=[hit.section.line_start, hit.section.line_end],
+        tokens=hit.cost,
+        score=hit.score,
+        shown=shape,
+        why=list(hit.why),
+        channels={name: [score.rank, score.score] for name, score in hit.channels.items()},
+        terms=hit.terms,
+    )
+
+
+def _root(root: RootStatus) -> dict[str, object]:
+    return {
+        "name": root.name,
+        "indexed": root.indexed,
+        "notes": root.notes,
+        "sections": root.sections,
+        "generation": root.generation,
+        "problems": [[problem.path, problem.reason] for problem in root.problems[:50]],
+    }
+
+
+def _profile(profile: ProfileStatus) -> dict[str, object]:
+    return {
+        "model": profile.model,
+        "provider": profile.provider,
+        "dimension": profile.dimension,
+        "state": profile.state,
+        "embedded": profile.embedded,
+        "wanted": profile.wanted,
+    }
