@@ -17,14 +17,16 @@ from searchsvc.items import Mode, Ranking
 from searchsvc.ranking.corpus import Corpus
 from searchsvc.ranking.evidence import coverage, is_relevant
 from searchsvc.ranking.filters import Filters, allowed
-from searchsvc.ranking.fuse import Fused, fuse, join
-from searchsvc.ranking.hits import fetch, make_hit
+from searchsvc.ranking.fuse import Fused, collapse, fuse, join
+from searchsvc.ranking.hits import fetch, make_hits
 from searchsvc.ranking.vector import VectorScores, understood_share, vector_scores
 from searchsvc.tokens import Tokenizer
 from searchsvc.vault import Vault
 
 _MAX_QUERIES = 8
 _MAX_REFRESHES = 3
+_MAX_TWINS = 3
+"""How many addresses of the same text a hit names."""
 _ENOUGH_VECTORS = 0.95
 """Share of sections that need vectors before a profile is used: fewer would hide the others."""
 
@@ -106,7 +108,8 @@ class Searcher:
         corpus = pinned.corpus
         mask = allowed(request.filters, pinned.roots(), datetime.now(UTC)) if request.filters.any else None
         embedder, notices = self._choose_model(request, corpus, wait=wait)
-        rankings, words = [], dict[str, str]()
+        rankings: list[Fused] = []
+        words: dict[str, str] = {}
         for query in _distinct_queries(request):
             terms = self._tokenizer.query_terms(query)
             words |= {term: word for term, word in reversed(terms)}
@@ -127,16 +130,23 @@ class Searcher:
     def _build(
         self, request: Request, pinned: Pinned, fused: Fused, words: Mapping[str, str], notices: list[str]
     ) -> tuple[Ranking, list[tuple[Vault, list[str]]]]:
-        page = slice(request.start, request.start + request.size)
-        ordinals = fused.ordinals[page].tolist()
+        order, copies = collapse(pinned.corpus, fused.ordinals.tolist())
+        scores = dict(zip(fused.ordinals.tolist(), fused.scores.tolist(), strict=True))
+        ordinals = order[request.start : request.start + request.size]
+        twins = [twin for ordinal in ordinals for twin in copies.get(ordinal, [])[:_MAX_TWINS]]
         roots = list(zip(pinned.names, pinned.catalogs, strict=True))
-        rows = fetch(pinned.corpus, roots, ordinals)
-        scored = list(zip(ordinals, fused.scores[page].tolist(), strict=True))
-        scored.sort(key=lambda pair: (-pair[1], rows[pair[0]].address))
-        hits = [
-            make_hit(pinned.corpus, rows[o], score, fused, words, explain=request.explain)
-            for o, score in scored
-        ]
+        rows = fetch(pinned.corpus, roots, [*ordinals, *twins])
+        is_copy = {twin for group in copies.values() for twin in group}
+        ordinals.sort(key=lambda ordinal: (ordinal in is_copy, -scores[ordinal], rows[ordinal].address))
+        hits = make_hits(
+            pinned.corpus,
+            [rows[ordinal] for ordinal in ordinals],
+            [scores[ordinal] for ordinal in ordinals],
+            fused,
+            words,
+            twins=[[rows[twin] for twin in copies.get(ordinal, [])[:_MAX_TWINS]] for ordinal in ordinals],
+            explain=request.explain,
+        )
         stale = []
         for vault in self._vaults:
             notes = {row.note.id: row.note for row in rows.values() if row.root == vault.root.name}
@@ -146,7 +156,7 @@ class Searcher:
         share = coverage(fused.lexical, fused.ordinals[:10].tolist())
         margin = fused.vector.margin if fused.vector is not None else None
         ranking = Ranking(
-            hits=tuple(hits),
+            hits=hits,
             total=len(fused.ordinals),
             relevant=request.mode == "vector" or is_relevant(share, margin),
             coverage=round(share, 3),

@@ -13,7 +13,8 @@ _ENGLISH = frozenset(
 
 def is_english(text: str) -> bool:
     """Tell whether common English words make up enough of a text; short texts get the benefit of doubt."""
-    found = _WORD.findall(text.lower())
+    found: list[str] = _WORD.findall(text.lower())
     if len(found) < _MIN_WORDS:
         return sum(word.isascii() for word in found) >= len(found) / 2
-    return bool(sum(word in _ENGLISH for word in found) >= _MIN_SHARE * len(found))
+    common = sum(word in _ENGLISH for word in found)
+    return common >= _MIN_SHARE * len(found)

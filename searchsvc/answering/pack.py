@@ -174,5 +174,6 @@ def _render_window(head: str, window: Window) -> str:
 def address(hit: Hit) -> str:
     """Return what a list says of a hit: id, lines, cost, why."""
     section = hit.section
-    parts = [hit.id, f"L{section.line_start}-{section.line_end}", f"{hit.cost} tok", *hit.why]
+    twins = [f"same text: {', '.join(hit.twins)}"] if hit.twins else []
+    parts = [hit.id, f"L{section.line_start}-{section.line_end}", f"{hit.cost} tok", *hit.why, *twins]
     return " · ".join(parts)

@@ -47,7 +47,8 @@ def read_array(folder: Path, key: str) -> Array:
     """Return one array as a read-only memory map (an empty array when it has no elements)."""
     path = folder / f"{key}.npy"
     try:
-        array: Array = np.load(path, mmap_mode="r", allow_pickle=False)
+        # A plain view: indexing the memmap subclass costs several times as much.
+        array: Array = np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
     except ValueError:
         array = np.load(path, allow_pickle=False)
     except OSError as error:

@@ -111,10 +111,12 @@ class BatchBuilder:
                 self._add_cell(text, keep_stop_words)
 
     def _add_cell(self, text: str, keep_stop_words: bool) -> None:
+        """Add the terms of one field; stop words only where a title has nothing else."""
         ids, push = self._ids, self._terms.append
-        for term in self._tokenizer.terms(text):
-            if keep_stop_words or term not in STOP_WORDS:
-                push(ids.setdefault(term, len(ids)))
+        terms = self._tokenizer.terms(text)
+        informative = [term for term in terms if term not in STOP_WORDS]
+        for term in informative or (terms if keep_stop_words else ()):
+            push(ids.setdefault(term, len(ids)))
         self._bounds.append(len(self._terms))
 
     def finish(self) -> Batch:
@@ -139,7 +141,7 @@ def passage_text(section: Section, text: str) -> str:
 
 
 def _field_texts(note: Note, section: Section) -> Iterable[tuple[str, bool]]:
-    """Return the text of each field, in the order of ``FIELDS``, and whether its stop words count.
+    """Return the text of each field, in the order of ``FIELDS``, and whether stop words alone count.
 
     The note's title belongs to every section; a title heading is not weighed as a heading again, or
     the introduction of a note would beat the section that answers.

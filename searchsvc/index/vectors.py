@@ -148,4 +148,5 @@ def _scan(part: Part, query: Floats) -> Floats:
         return exact
     codes, scales = quantise(query[None, :])
     dots: NDArray[np.float64] = np.asarray(simsimd.cdist(codes, part.codes, metric="inner"))[0]
-    return (dots * (part.scales * scales[0])).astype(np.float32)
+    scaled: Floats = (dots * (part.scales * scales[0])).astype(np.float32)
+    return scaled

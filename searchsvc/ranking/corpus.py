@@ -1,5 +1,6 @@
 """The sections of one or more roots, seen as one corpus with ordinals 0 to n-1."""
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -35,6 +36,8 @@ class Corpus:
             for base, frame in zip(self.bases, frames, strict=False)
             for start, segment in zip(frame.bases, frame.segments, strict=False)
         ]
+        self._starts = [base for base, _ in self.segments]
+        self._roots = self.bases[:-1].tolist()
         self.anchors = [
             AnchorView(frame.anchors, np.where(frame.anchor_places >= 0, frame.anchor_places + base, -1))
             for base, frame in zip(self.bases, frames, strict=False)
@@ -55,9 +58,13 @@ class Corpus:
         columns = [frame.table[name] for frame in self.frames]
         return columns[0] if len(columns) == 1 else np.concatenate([np.empty(0, np.int64), *columns])
 
+    def segment_of(self, ordinal: int) -> int:
+        """Return the number of the segment that holds a section."""
+        return bisect_right(self._starts, ordinal) - 1
+
     def place(self, ordinal: int) -> tuple[int, int]:
         """Return the number of the root and the place in its table of a section."""
-        root = int(np.searchsorted(self.bases, ordinal, side="right")) - 1
+        root = bisect_right(self._roots, ordinal) - 1
         return root, ordinal - int(self.bases[root])
 
     def cosines(self, identity: str, query: NDArray[np.float32]) -> NDArray[np.float32]:

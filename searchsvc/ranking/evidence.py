@@ -5,12 +5,12 @@ informative words the best section holds, and how far its vector stands above th
 score would mean something else for every model and question.
 """
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from searchsvc.ranking.lexical import LexicalScores, TermMatch
+from searchsvc.ranking.lexical import LexicalScores
 
 LEXICAL_COVERAGE = 0.25
 """Share of informative words that makes a section relevant by itself."""
@@ -18,22 +18,22 @@ VECTOR_MARGIN = 4.0
 """Standard deviations above the background that make a section relevant by itself."""
 
 
-def coverage(words: LexicalScores, ordinals: Iterable[int]) -> float:
+def membership(words: LexicalScores, ordinals: Sequence[int]) -> NDArray[np.bool_]:
+    """Tell which terms which sections hold, or are called by in links: shape ``(terms, sections)``."""
+    wanted = np.array(ordinals, np.int32)
+    rows = [_among(match.ordinals, wanted) | _among(match.linked, wanted) for match in words.matches]
+    return np.array(rows, bool).reshape(len(words.matches), len(wanted))
+
+
+def coverage(words: LexicalScores, ordinals: Sequence[int]) -> float:
     """Return the largest share, by IDF, of the question's terms that one of these sections holds.
 
     Terms the corpus does not know count too: they are the most informative.
     """
-    total = sum(match.idf for match in words.matches)
-    if not total:
+    idf = np.array([match.idf for match in words.matches])
+    if not len(ordinals) or not idf.sum():
         return 0.0
-    return max((sum(m.idf for m in matched(words, o)) / total for o in ordinals), default=0.0)
-
-
-def matched(words: LexicalScores, ordinal: int) -> list[TermMatch]:
-    """Return the terms that a section holds or is called by in links."""
-    return [
-        match for match in words.matches if _holds(match.ordinals, ordinal) or _holds(match.linked, ordinal)
-    ]
+    return float((idf @ membership(words, ordinals)).max() / idf.sum())
 
 
 def is_relevant(share: float, margin: float | None) -> bool:
@@ -43,6 +43,10 @@ def is_relevant(share: float, margin: float | None) -> bool:
     return margin is not None and margin >= VECTOR_MARGIN
 
 
-def _holds(ordinals: NDArray[np.int32], ordinal: int) -> bool:
-    place = int(np.searchsorted(ordinals, ordinal))
-    return place < len(ordinals) and int(ordinals[place]) == ordinal
+def _among(ordinals: NDArray[np.int32], wanted: NDArray[np.int32]) -> NDArray[np.bool_]:
+    """Tell which of ``wanted`` stand in the ascending ``ordinals``."""
+    if not len(ordinals):
+        return np.zeros(len(wanted), bool)
+    places = np.minimum(np.searchsorted(ordinals, wanted), len(ordinals) - 1)
+    found: NDArray[np.bool_] = ordinals[places] == wanted
+    return found

@@ -66,7 +66,7 @@ def fuse(
     pool = _best(scores, evidence, POOL)
     said: NDArray[np.int64] = np.empty(0, np.int64)
     if mode != "vector":
-        said = headings_said(corpus, terms, pool)
+        said = headings_said(corpus, terms, words.matches, pool)
         scores[said] += np.float32(HEADING_BONUS)
     order = np.lexsort((pool, -scores[pool]))
     ordinals = pool[order]
@@ -82,6 +82,24 @@ def _best(scores: Floats, evidence: Mask, count: int) -> NDArray[np.int64]:
     threshold = np.partition(values, len(values) - count)[len(values) - count]
     above = candidates[values > threshold]
     return np.concatenate([above, candidates[values == threshold][: count - len(above)]])
+
+
+def collapse(corpus: Corpus, ordinals: Sequence[int]) -> tuple[list[int], dict[int, list[int]]]:
+    """Move sections whose text a better one has word for word behind all others.
+
+    Returns the new order, and for each better section the ordinals of its copies.
+    """
+    twins = corpus.column("twin")[np.array(ordinals, np.int64)].tolist()
+    first: dict[int, int] = {}
+    kept: list[int] = []
+    copies: dict[int, list[int]] = {}
+    for ordinal, twin in zip(ordinals, twins, strict=True):
+        best = first.setdefault(twin or -1 - ordinal, ordinal)
+        if best == ordinal:
+            kept.append(ordinal)
+        else:
+            copies.setdefault(best, []).append(ordinal)
+    return [*kept, *(copy for group in copies.values() for copy in group)], copies
 
 
 def join(rankings: Sequence[Fused]) -> Fused:

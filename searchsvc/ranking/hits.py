@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from searchsvc.index.catalog import Catalog, NoteRow, SectionRow
 from searchsvc.items import Channel, ChannelScore, Hit
 from searchsvc.ranking.corpus import Corpus
-from searchsvc.ranking.evidence import matched
+from searchsvc.ranking.evidence import membership
 from searchsvc.ranking.fuse import HEADING_BONUS, Fused
+from searchsvc.ranking.lexical import TermMatch
 from searchsvc.ranking.titles import places_said
 
 _MAX_WORDS = 4
@@ -49,30 +50,49 @@ def fetch(corpus: Corpus, roots: Sequence[tuple[str, Catalog]], ordinals: Sequen
     return rows
 
 
-def make_hit(
-    corpus: Corpus, row: Row, score: float, fused: Fused, words: Mapping[str, str], *, explain: bool
-) -> Hit:
-    """Build the hit of one section; ``words`` maps terms to the words of the question."""
-    return Hit(
-        root=row.root,
-        path=row.note.path,
-        section=row.section.section,
-        score=round(score, 4),
-        cost=row.section.cost,
-        text=row.section.text,
-        note_title=row.note.title,
-        why=_reasons(corpus, row.ordinal, fused, words),
-        channels=_channels(row.ordinal, fused) if explain else {},
-        terms=_term_scores(row.ordinal, fused) if explain else {},
-    )
+def make_hits(
+    corpus: Corpus,
+    rows: Sequence[Row],
+    scores: Sequence[float],
+    fused: Fused,
+    words: Mapping[str, str],
+    *,
+    twins: Sequence[Sequence[Row]],
+    explain: bool = False,
+) -> tuple[Hit, ...]:
+    """Build the hits of sections; ``words`` maps terms to the words of the question."""
+    held = membership(fused.lexical, [row.ordinal for row in rows])
+    matches = fused.lexical.matches
+    hits = []
+    for number, (row, score) in enumerate(zip(rows, scores, strict=True)):
+        found = [match for match, holds in zip(matches, held[:, number], strict=True) if holds]
+        found.sort(key=lambda match: -match.idf)
+        ordinal = row.ordinal
+        hits.append(
+            Hit(
+                root=row.root,
+                path=row.note.path,
+                section=row.section.section,
+                score=round(score, 4),
+                cost=row.section.cost,
+                text=row.section.text,
+                note_title=row.note.title,
+                twins=tuple(f"{twin.note.path}#{twin.section.section.slug}" for twin in twins[number]),
+                why=_reasons(corpus, ordinal, fused, found, words),
+                channels=_channels(ordinal, fused) if explain else {},
+                terms={m.term: round(fused.lexical.of_term(m, ordinal), 4) for m in found} if explain else {},
+            )
+        )
+    return tuple(hits)
 
 
-def _reasons(corpus: Corpus, ordinal: int, fused: Fused, words: Mapping[str, str]) -> tuple[str, ...]:
+def _reasons(
+    corpus: Corpus, ordinal: int, fused: Fused, found: Sequence[TermMatch], words: Mapping[str, str]
+) -> tuple[str, ...]:
     """Say what matched: words of the question, the parts they stand in, links, meaning."""
-    found = sorted(matched(fused.lexical, ordinal), key=lambda match: -match.idf)
     said = list(dict.fromkeys(words.get(match.term, match.term).lower() for match in found))
     reasons = [", ".join(said[:_MAX_WORDS])] if said else []
-    places = places_said(corpus, [match.term for match in found], ordinal)[:_MAX_PLACES]
+    places = places_said(corpus, found, ordinal)[:_MAX_PLACES]
     if fused.lexical.links[ordinal] > 0:
         places.append("links")
     if fused.vector is not None and fused.vector.standing[ordinal] >= _MEANING_STANDING:
@@ -98,10 +118,3 @@ def _standing(scores: NDArray[np.float32], ordinal: int) -> ChannelScore:
     if not math.isfinite(score) or score == 0:
         return ChannelScore(0, 0.0)
     return ChannelScore(int((scores > scores[ordinal]).sum()) + 1, round(score, 4))
-
-
-def _term_scores(ordinal: int, fused: Fused) -> dict[str, float]:
-    return {
-        match.term: round(fused.lexical.of_term(match, ordinal), 4)
-        for match in matched(fused.lexical, ordinal)
-    }

@@ -46,6 +46,8 @@ class TermMatch:
     link_weights: Floats
     base_weights: Floats
     """Weight of the term in each linked section itself."""
+    numbers: tuple[int, ...]
+    """Id of the term in each segment of the corpus, or -1."""
 
     @property
     def known(self) -> bool:
@@ -104,7 +106,8 @@ def lexical(
 
 def match_term(corpus: Corpus, term: str, count: float = 1.0, *, related: bool = False) -> TermMatch:
     """Find a term in all segments and among the texts of links."""
-    ordinals, weights, frequency = _find(corpus, term)
+    numbers = tuple(segment.postings.find(term) for _, segment in corpus.segments)
+    ordinals, weights, frequency = _find(corpus, term, numbers)
     linked, link_weights = _find_links(corpus, term)
     if related or not len(ordinals):
         ordinals, weights = _with_related(corpus, term, ordinals, weights)
@@ -119,6 +122,7 @@ def match_term(corpus: Corpus, term: str, count: float = 1.0, *, related: bool =
         linked=linked,
         link_weights=link_weights,
         base_weights=_weights_at(ordinals, weights, linked),
+        numbers=numbers,
     )
 
 
@@ -126,7 +130,8 @@ def _with_related(corpus: Corpus, term: str, ordinals: Ints, weights: Floats) ->
     """Add the sections of related words at a part of their weight."""
     found, values = [ordinals], [weights]
     for word in related_words(corpus, term):
-        other, other_weights, _ = _find(corpus, word)
+        numbers = [segment.postings.find(word) for _, segment in corpus.segments]
+        other, other_weights, _ = _find(corpus, word, numbers)
         found.append(other)
         values.append(other_weights * np.float32(RELATED_SHARE))
     if len(found) == 1:
@@ -136,12 +141,12 @@ def _with_related(corpus: Corpus, term: str, ordinals: Ints, weights: Floats) ->
     return merged, summed.astype(np.float32)
 
 
-def _find(corpus: Corpus, term: str) -> tuple[Ints, Floats, int]:
-    """Return sections, weights and document frequency of a term."""
+def _find(corpus: Corpus, term: str, numbers: Sequence[int]) -> tuple[Ints, Floats, int]:
+    """Return sections, weights and document frequency of a term with these ids in the segments."""
     found, weights, frequency = [], [], 0
-    for base, segment in corpus.segments:
+    for own, (base, segment) in zip(numbers, corpus.segments, strict=True):
         postings = segment.postings
-        for number in _meant(postings, term):
+        for number in _meant(postings, term, own):
             sections, values = postings.of(number)
             found.append(sections + np.int32(base))
             weights.append(values)
@@ -154,25 +159,26 @@ def _find(corpus: Corpus, term: str) -> tuple[Ints, Floats, int]:
     return ordinals, values, frequency
 
 
-def _meant(postings: Postings, term: str) -> Sequence[int]:
+def _meant(postings: Postings, term: str, number: int) -> Sequence[int]:
     """Return the ids of the index terms that a term of the question means: itself, if it is there.
 
     A single character of a script without blanks means every pair that begins with it.
     """
     if is_single_unspaced(term):
         return postings.prefixed(term)
-    number = postings.find(term)
     return (number,) if number >= 0 else ()
 
 
 def _find_links(corpus: Corpus, term: str) -> tuple[Ints, Floats]:
     found, weights = [], []
     for view in corpus.anchors:
-        for number in _meant(view.postings, term):
+        for number in _meant(view.postings, term, view.postings.find(term)):
             sections, values = view.postings.of(number)
             places = view.places[sections]
             found.append(places[places >= 0].astype(np.int32))
             weights.append(values[places >= 0])
+    if not found:
+        return np.empty(0, np.int32), np.empty(0, np.float32)
     ordinals, inverse = np.unique(_joined(found, np.int32), return_inverse=True)
     summed = np.bincount(inverse, weights=_joined(weights, np.float32), minlength=len(ordinals))
     return ordinals, summed.astype(np.float32)

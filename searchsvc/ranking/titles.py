@@ -8,21 +8,12 @@ from numpy.typing import NDArray
 from searchsvc.index.records import FIELDS
 from searchsvc.index.segments import Segment
 from searchsvc.ranking.corpus import Corpus
-from searchsvc.tokens import STOP_WORDS
+from searchsvc.ranking.lexical import TermMatch
 
-_HEADING = list(FIELDS).index("heading")
-_TITLE = list(FIELDS).index("title")
+Ordinals = NDArray[np.int64]
 
-
-def headings_said(corpus: Corpus, terms: Sequence[str], candidates: Iterable[int]) -> NDArray[np.int64]:
-    """Return the candidates whose whole heading stands as a phrase in the question.
-
-    Stop words are passed over on both sides. A title heading counts as the note's title.
-    """
-    said = _Phrases(corpus, terms)
-    return np.array([ordinal for ordinal in candidates if said.holds(ordinal)], np.int64)
-
-
+_PLACES = {field: number for number, field in enumerate(FIELDS)}
+_HEADING, _TITLE = _PLACES["heading"], _PLACES["title"]
 _NAMED = {
     "heading": "heading",
     "title": "title",
@@ -32,48 +23,49 @@ _NAMED = {
 }
 
 
-def places_said(corpus: Corpus, terms: Iterable[str], ordinal: int) -> list[str]:
+def headings_said(
+    corpus: Corpus, terms: Sequence[str], matches: Sequence[TermMatch], candidates: Ordinals
+) -> Ordinals:
+    """Return the candidates whose whole heading stands as a phrase in the question.
+
+    Stop words are passed over on both sides. A title heading counts as the note's title.
+    """
+    by_term = {match.term: match.numbers for match in matches}
+    said = [np.empty(0, np.int64)]
+    for number, (base, segment) in enumerate(corpus.segments):
+        places = candidates[(candidates >= base) & (candidates < base + len(segment.sections))] - base
+        ids = [by_term[term][number] for term in terms]
+        said.append(places[_are_said(segment, places, ids)] + base)
+    return np.concatenate(said)
+
+
+def places_said(corpus: Corpus, matches: Sequence[TermMatch], ordinal: int) -> list[str]:
     """Return which parts of a section besides its body hold a term of the question."""
-    number = int(np.searchsorted([base for base, _ in corpus.segments], ordinal, side="right")) - 1
+    number = corpus.segment_of(ordinal)
     base, segment = corpus.segments[number]
-    wanted = {segment.postings.find(term) for term in terms} - {-1}
-    fields = list(FIELDS)
-    return [
-        label
-        for field, label in _NAMED.items()
-        if wanted & set(_cell(segment, ordinal - base, fields.index(field)))
-    ]
+    wanted = {match.numbers[number] for match in matches} - {-1}
+    first = (ordinal - base) * len(FIELDS)
+    bounds = segment.stream_bounds[first : first + len(FIELDS) + 1].tolist()
+    terms = segment.stream_terms[bounds[0] : bounds[-1]].tolist()
+    cells = [terms[bounds[n] - bounds[0] : bounds[n + 1] - bounds[0]] for n in range(len(FIELDS))]
+    return [label for field, label in _NAMED.items() if not wanted.isdisjoint(cells[_PLACES[field]])]
 
 
-class _Phrases:
-    """Looks headings up in the forward stream of each segment, as term ids."""
-
-    def __init__(self, corpus: Corpus, terms: Sequence[str]) -> None:
-        self._corpus = corpus
-        self._terms = terms
-        self._starts = [base for base, _ in corpus.segments]
-        self._lines: dict[int, str] = {}
-        self._stops: dict[int, frozenset[int]] = {}
-
-    def holds(self, ordinal: int) -> bool:
-        number = int(np.searchsorted(self._starts, ordinal, side="right")) - 1
-        base, segment = self._corpus.segments[number]
-        if number not in self._lines:
-            find = segment.postings.find
-            self._lines[number] = _line(find(term) for term in self._terms)
-            self._stops[number] = frozenset(find(word) for word in STOP_WORDS) - {-1}
-        heading = _cell(segment, ordinal - base, _HEADING)
-        if not heading and segment.sections["level"][ordinal - base] <= 1:
-            heading = _cell(segment, ordinal - base, _TITLE)
-        words = [term for term in heading if term not in self._stops[number]] or heading
-        return bool(words) and _line(words) in self._lines[number]
-
-
-def _cell(segment: Segment, place: int, field: int) -> list[int]:
-    cell = place * len(FIELDS) + field
-    start, stop = int(segment.stream_bounds[cell]), int(segment.stream_bounds[cell + 1])
-    terms: list[int] = segment.stream_terms[start:stop].tolist()
-    return terms
+def _are_said(segment: Segment, places: Ordinals, ids: Sequence[int]) -> NDArray[np.bool_]:
+    """Tell for each section whether its heading is a run of ``ids``."""
+    cells = places * len(FIELDS)
+    starts, stops = segment.stream_bounds[cells + _HEADING], segment.stream_bounds[cells + _HEADING + 1]
+    is_title = (starts == stops) & (segment.sections["level"][places] <= 1)
+    starts = np.where(is_title, segment.stream_bounds[cells + _TITLE], starts)
+    stops = np.where(is_title, segment.stream_bounds[cells + _TITLE + 1], stops)
+    said = np.zeros(len(places), bool)
+    if not len(segment.stream_terms):
+        return said
+    firsts = segment.stream_terms[np.minimum(starts, len(segment.stream_terms) - 1)]
+    line = _line(ids)
+    for number in np.flatnonzero((stops > starts) & np.isin(firsts, ids)):
+        said[number] = _line(segment.stream_terms[starts[number] : stops[number]].tolist()) in line
+    return said
 
 
 def _line(terms: Iterable[int]) -> str:
