@@ -7,19 +7,31 @@ enough to do; embedding uses threads, since the model runtime releases the inter
 import hashlib
 import multiprocessing
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
+from pathlib import PurePosixPath
+from types import MappingProxyType
+
+import numpy as np
 
 from searchsvc.config import Config, Root
-from searchsvc.embedding.base import Embedder, Passage
-from searchsvc.errors import ReadingError
+from searchsvc.embedding.base import Embedder, Matrix, Passage
+from searchsvc.embedding.context import PROBES, encode_in_context
+from searchsvc.errors import IndexFault, ReadingError
 from searchsvc.index.build import Writer
-from searchsvc.index.records import Batch, BatchBuilder, context_of, passage_text
+from searchsvc.index.catalog import NoteRow
+from searchsvc.index.faults import faults
+from searchsvc.index.records import Batch, BatchBuilder, Touched, context_of, passage_text
 from searchsvc.items import Note, Problem
 from searchsvc.reading.access import Place, read_bytes
+from searchsvc.reading.ignore import IgnoreRules
 from searchsvc.reading.note import read_note, stem
 from searchsvc.reading.walk import FileEntry, signature, walk
 from searchsvc.tokens import Tokenizer
@@ -30,6 +42,8 @@ Progress = Callable[[str, int, int], None]
 _CHUNK_BYTES = 1_000_000
 _MIN_BYTES_FOR_WORKERS = 3_000_000
 _COMMIT_BYTES = 48_000_000
+_CLOCK_TICK_NS = 20_000_000
+"""Two writes to a file within this time may leave it with the same time stamps."""
 _EMBED_COMMIT = 512
 """Passages between two commits of vectors: what a crash can cost, about ten seconds of work."""
 
@@ -49,6 +63,7 @@ class IndexReport:
     """One line about an index of another version; usually empty."""
 
 
+@faults()
 def update_index(
     writer: Writer, root: Root, config: Config, *, progress: Progress | None = None
 ) -> IndexReport:
@@ -57,38 +72,44 @@ def update_index(
     Large runs are committed in portions, so that what was read stays read when a run is cut short,
     which ``progress`` may do by raising.
     """
-    known = writer.catalog.signatures()
-    entries, problems = _look(root, config)
-    changed = [entry for entry in entries if known.get(entry.path, (0, ""))[1] != entry.signature]
+    known = {row.path: row for row in writer.catalog.notes().values()}
+    entries, walked = _look(root, config)
     present = {entry.path for entry in entries}
-    gone = [note for path, (note, _) in known.items() if path not in present]
-    report = IndexReport(
-        added=sum(entry.path not in known for entry in changed),
-        unchanged=len(entries) - len(changed),
-        removed=len(gone),
-        remark=writer.remark,
-    )
-    report.changed = len(changed) - report.added
+    changed = [e for e in entries if e.path not in known or known[e.path].signature != e.signature]
+    gone = [row.id for path, row in known.items() if path not in present]
     before = writer.catalog.problems()
-    replaced = {entry.path for entry in changed} | (set(known) - present)
-    standing = [problem for problem in before if problem.path in known and problem.path not in replaced]
-    unread = [problem for problem in before if problem.path not in known]
-    if changed or gone or problems != unread or not writer.catalog.generation():
-        _commit_portions(writer, root, config, changed, known, report, progress)
-        report.problems += [*problems, *standing]
-        writer.commit([], removed=gone, problems=report.problems, problem_paths=None)
-        writer.compact()
+    report = IndexReport(removed=len(gone), unchanged=len(entries), remark=writer.remark)
+    problems, replaced = walked, set[str]()
+    with _reader(config, sum(entry.size for entry in changed)) as read:
+        for portion in _portions(read(root, config, _chunks(changed), known), len(changed), progress):
+            portion.count(report, known)
+            problems += portion.problems
+            replaced.update(portion.replaced)
+            if not portion.is_last:
+                portion.commit(writer, known)
+    problems += [p for p in before if p.path in known and p.path in present and p.path not in replaced]
+    report.problems = sorted(set(problems), key=lambda problem: (problem.path, problem.reason))
+    if portion.replaced or gone or set(problems) != set(before) or not writer.catalog.generation():
+        portion.commit(writer, known, gone, report.problems)
     else:
-        report.problems = before
+        writer.touch(portion.touched(known))
+    writer.compact()
     return report
 
 
+@faults()
 def update_notes(writer: Writer, root: Root, config: Config, paths: Sequence[str]) -> None:
     """Bring only these notes up to date, for an answer that found them changed."""
-    known = writer.catalog.signatures()
-    batch, problems = read_batch(root, config, paths)
-    removed = [known[path][0] for path in paths if path in known]
-    writer.commit([batch], removed=removed, problems=problems, problem_paths=paths)
+    known = {row.path: row for row in writer.catalog.notes().values() if row.path in paths}
+    rules = IgnoreRules(root.path, config)
+    batch, problems = read_batch(root, config, [path for path in paths if not rules.hides(path)], known)
+    portion = _Portion([batch], list(paths), problems)
+    if portion.replaced:
+        portion.commit(writer, known)
+    else:
+        writer.touch(portion.touched(known))
+    if writer.is_crowded:
+        writer.compact()
 
 
 def _look(root: Root, config: Config) -> tuple[list[FileEntry], list[Problem]]:
@@ -101,32 +122,74 @@ def _look(root: Root, config: Config) -> tuple[list[FileEntry], list[Problem]]:
     return entries, sorted(problems, key=lambda problem: (problem.path, problem.reason))
 
 
-def _commit_portions(
-    writer: Writer,
-    root: Root,
-    config: Config,
-    changed: Sequence[FileEntry],
-    known: dict[str, tuple[int, str]],
-    report: IndexReport,
-    progress: Progress | None,
-) -> None:
-    """Read and commit new and changed notes."""
-    portion: list[Batch] = []
-    removed: list[int] = []
+Known = Mapping[str, NoteRow]
+"""What the index holds, by path."""
+
+
+@dataclass(slots=True)
+class _Portion:
+    """What one commit brings."""
+
+    batches: list[Batch] = field(default_factory=list)
+    paths: list[str] = field(default_factory=list)
+    """All files that were looked at."""
+    problems: list[Problem] = field(default_factory=list)
+    is_last: bool = False
+
+    @property
+    def replaced(self) -> list[str]:
+        """Paths whose notes are new, changed, or gone since the walk."""
+        same = {touched.path for batch in self.batches for touched in batch.touched}
+        return [path for path in self.paths if path not in same]
+
+    def touched(self, known: Known) -> list[tuple[str, float, int]]:
+        """Return new signatures and times of notes with unchanged content."""
+        return [(t.signature, t.modified, known[t.path].id) for batch in self.batches for t in batch.touched]
+
+    def count(self, report: IndexReport, known: Known) -> None:
+        """Add to a report."""
+        notes = [note for batch in self.batches for note in batch.notes]
+        fresh = sum(note.path not in known for note in notes)
+        report.added += fresh
+        report.changed += len(notes) - fresh
+        report.unchanged -= len(notes)
+        report.sections += sum(len(note.sections) for note in notes)
+
+    def commit(
+        self,
+        writer: Writer,
+        known: Known,
+        gone: Sequence[int] = (),
+        all_problems: Sequence[Problem] | None = None,
+    ) -> None:
+        """Make a generation; with ``all_problems`` it replaces what other notes had, too."""
+        paths = self.replaced
+        writer.commit(
+            self.batches,
+            removed=[*(known[path].id for path in paths if path in known), *gone],
+            touched=self.touched(known),
+            problems=self.problems if all_problems is None else all_problems,
+            problem_paths=paths if all_problems is None else None,
+        )
+
+
+def _portions(results: Iterator["_Result"], total: int, progress: Progress | None) -> Iterator[_Portion]:
+    """Gather what was read into commits of bounded size; the last one comes even when it is empty."""
+    portion = _Portion()
     size = done = 0
-    with _reader(config, sum(entry.size for entry in changed)) as read:
-        for chunk, (batch, problems) in read(root, config, _chunks(changed)):
-            portion.append(batch)
-            removed += [known[entry.path][0] for entry in chunk if entry.path in known]
-            report.problems += problems
-            report.sections += sum(len(note.sections) for note in batch.notes)
-            size += sum(entry.size for entry in chunk)
-            done += len(chunk)
-            if progress:
-                progress("reading", done, len(changed))
-            if size >= _COMMIT_BYTES or done == len(changed):
-                writer.commit(portion, removed=removed)
-                portion, removed, size = [], [], 0
+    for chunk, (batch, problems) in results:
+        portion.batches.append(batch)
+        portion.paths += [entry.path for entry in chunk]
+        portion.problems += problems
+        size += sum(entry.size for entry in chunk)
+        done += len(chunk)
+        if progress:
+            progress("reading", done, total)
+        if size >= _COMMIT_BYTES and done < total:
+            yield portion
+            portion, size = _Portion(), 0
+    portion.is_last = True
+    yield portion
 
 
 def _chunks(entries: Sequence[FileEntry]) -> Iterator[list[FileEntry]]:
@@ -146,33 +209,64 @@ def _chunks(entries: Sequence[FileEntry]) -> Iterator[list[FileEntry]]:
 _Result = tuple[list[FileEntry], tuple[Batch, list[Problem]]]
 
 
+_Reader = Callable[[Root, Config, Iterable[list[FileEntry]], Known], Iterator[_Result]]
+
+
 @contextmanager
-def _reader(config: Config, size: int) -> Iterator[Callable[..., Iterator[_Result]]]:
+def _reader(config: Config, size: int) -> Iterator[_Reader]:
     """Give a function that reads chunks in order, in worker processes when that pays."""
     workers = config.workers or os.cpu_count() or 1
     if workers == 1 or size < _MIN_BYTES_FOR_WORKERS:
-
-        def here(root: Root, config: Config, chunks: Iterable[list[FileEntry]]) -> Iterator[_Result]:
-            for chunk in chunks:
-                yield chunk, read_batch(root, config, [entry.path for entry in chunk])
-
-        yield here
+        yield _read_here
         return
     # Spawned, not forked: a server runs threads, and a forked child may inherit their locks.
-    pool = ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn"))
+    pool = ProcessPoolExecutor(
+        workers, mp_context=multiprocessing.get_context("spawn"), initializer=_end_with_parent
+    )
 
-    def elsewhere(root: Root, config: Config, chunks: Iterable[list[FileEntry]]) -> Iterator[_Result]:
-        all_chunks = list(chunks)
-        paths = ([entry.path for entry in chunk] for chunk in all_chunks)
-        jobs = [pool.submit(read_batch, root, config, part) for part in paths]
-        for number, chunk in enumerate(all_chunks):
-            yield chunk, jobs[number].result()
-            jobs[number] = None  # type: ignore[call-overload]
+    def read_there(
+        root: Root, config: Config, chunks: Iterable[list[FileEntry]], known: Known
+    ) -> Iterator[_Result]:
+        jobs: deque[tuple[list[FileEntry], Future[tuple[Batch, list[Problem]]]]] = deque()
+        for chunk in chunks:
+            paths = [entry.path for entry in chunk]
+            mine = {path: known[path] for path in paths if path in known}
+            jobs.append((chunk, pool.submit(read_batch, root, config, paths, mine)))
+            # Few ahead, or results would pile up when committing is slower than reading.
+            if len(jobs) > 2 * workers:
+                first, job = jobs.popleft()
+                yield first, job.result()
+        for rest, job in jobs:
+            yield rest, job.result()
 
     try:
-        yield elsewhere
+        yield read_there
+    except BrokenProcessPool as error:
+        raise IndexFault(
+            "a process that reads notes was ended from outside, perhaps for lack of memory; "
+            "index again with the setting workers: 1"
+        ) from error
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+def _read_here(
+    root: Root, config: Config, chunks: Iterable[list[FileEntry]], known: Known
+) -> Iterator[_Result]:
+    for chunk in chunks:
+        yield chunk, read_batch(root, config, [entry.path for entry in chunk], known)
+
+
+def _end_with_parent() -> None:
+    """Make this worker end when the process that started it is killed; it would wait for ever."""
+    parent = multiprocessing.parent_process()
+
+    def watch() -> None:
+        if parent is not None:
+            parent.join()
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 @cache
@@ -181,26 +275,60 @@ def make_tokenizer(stemming: bool) -> Tokenizer:
     return Tokenizer(stemming=stemming)
 
 
-def read_batch(root: Root, config: Config, paths: Sequence[str]) -> tuple[Batch, list[Problem]]:
-    """Read and tokenise notes; what cannot be read becomes a problem."""
-    builder, problems = BatchBuilder(make_tokenizer(config.stemming)), []
+def read_batch(
+    root: Root, config: Config, paths: Sequence[str], known: Known = MappingProxyType({})
+) -> tuple[Batch, list[Problem]]:
+    """Read and tokenise notes; what cannot be read becomes a problem, what is gone is left out.
+
+    A note whose content is as ``known`` is only marked as touched.
+    """
+    builder, problems = BatchBuilder(make_tokenizer(config.stemming)), list[Problem]()
+    touched = []
     for path in paths:
         try:
-            stat = (root.path / path).stat()
-        except OSError as error:
-            problems.append(Problem(path=path, reason=f"cannot be read: {error.strerror}"))
-            continue
-        try:
+            stat = _settled(root, path)
             data = read_bytes(Place(root=root, path=path), config)
+            digest = hashlib.sha256(data).hexdigest()
+            if path in known and known[path].digest == digest:
+                touched.append(Touched(path, signature(stat), stat.st_mtime))
+                continue
             note = read_note(path, data)
-        except ReadingError as error:
+        except FileNotFoundError:
+            continue
+        except (OSError, ReadingError, ValueError, RecursionError) as error:
             # Kept by name, without sections: it is read again when it changes, not at every run.
-            data, note = b"", Note(path=path, title=stem(path), lines=(), sections=())
-            problems.append(Problem(path=path, reason=str(error).removeprefix(f"{path}: ")))
+            digest, note = "", Note(path=path, title=stem(path), lines=(), sections=())
+            problems.append(Problem(path=path, reason=_reason(path, error)))
         problems += [Problem(path=path, reason=reason, skipped=False) for reason in note.problems]
-        digest = hashlib.sha256(data).hexdigest()
         builder.add(note, signature=signature(stat), digest=digest, modified=stat.st_mtime)
-    return builder.finish(), problems
+    batch = builder.finish()
+    batch.touched += touched
+    return batch, problems
+
+
+def _settled(root: Root, path: str) -> os.stat_result:
+    """Return the state of a file, once every later write to it is sure to change that state.
+
+    A file that has become a symbolic link, or lies behind one, counts as gone: the walk finds what it
+    points at under its own name, or not at all.
+    """
+    place = PurePosixPath(path)
+    if any((root.path / step).is_symlink() for step in (place, *place.parents[:-1])):
+        raise FileNotFoundError(path)
+    stat = (root.path / path).lstat()
+    age = time.time_ns() - max(stat.st_mtime_ns, stat.st_ctime_ns)
+    if 0 <= age < _CLOCK_TICK_NS:
+        time.sleep((_CLOCK_TICK_NS - age) / 1e9)
+        stat = (root.path / path).lstat()
+    return stat
+
+
+def _reason(path: str, error: Exception) -> str:
+    if isinstance(error, ReadingError):
+        return str(error).removeprefix(f"{path}: ")
+    if isinstance(error, OSError):
+        return f"cannot be read: {error.strerror}"
+    return f"cannot be understood ({type(error).__name__}); please report this file as a bug"
 
 
 def embed_sections(
@@ -222,19 +350,26 @@ def embed_sections(
     for start in range(0, len(work), _EMBED_COMMIT):
         if stop():
             break
-        with open_writer() as writer:
+        with open_writer() as writer, faults():
             passages = _passages(writer, work[start : start + _EMBED_COMMIT])
-        keys, matrices = [], []
-        for key, matrix in zip(passages, embedder.encode_passages(list(passages.values())), strict=False):
-            keys.append(key)
-            matrices.append(matrix)
-            done += 1
-            if progress:
-                progress("embedding", done, len(work))
-            if stop():
-                break
-        with open_writer() as writer:
-            writer.add_vectors(identity, keys, matrices, embedder.profile.dimension)
+        made: dict[int, Matrix] = {}
+        try:
+            for key, matrix in zip(
+                passages, encode_in_context(embedder, list(passages.values())), strict=False
+            ):
+                made[key] = matrix
+                done += 1
+                if progress:
+                    progress("embedding", done, len(work))
+                if stop():
+                    break
+        finally:
+            if made:
+                with open_writer() as writer:
+                    writer.add_vectors(identity, list(made), list(made.values()), embedder.profile.dimension)
+    with open_writer() as writer:
+        if done or not writer.is_calibrated(identity):
+            writer.calibrate(identity, np.stack([embedder.encode_query(probe) for probe in PROBES]))
     return done
 
 
@@ -246,6 +381,7 @@ def _passages(writer: Writer, work: Sequence[tuple[int, int]]) -> dict[int, Pass
         key: Passage(
             context=context_of(titles[rows[section].note].title, rows[section].section.heading_path),
             text=passage_text(rows[section].section, rows[section].text),
+            heading=rows[section].section.title or titles[rows[section].note].title,
         )
         for section, key in work
         if section in rows

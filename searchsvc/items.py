@@ -170,8 +170,8 @@ class Ranking:
     """False when the evidence says that nothing here answers the question."""
     coverage: float = 0.0
     """Share of the question's informative terms that the best section holds, 0 to 1."""
-    margin: float = 0.0
-    """How far the best vector stands above the background, in standard deviations."""
+    relevance: float | None = None
+    """Of the best vector: 0 what questions about other matters get, 1 what near neighbours get."""
     weights: dict[str, float] = field(default_factory=dict)
     """Terms of the question with their inverse document frequency."""
     notices: tuple[str, ...] = ()

@@ -14,12 +14,14 @@ from searchsvc.errors import EmbeddingError, NotFound, QueryError
 from searchsvc.index.catalog import Catalog
 from searchsvc.index.open import Frame
 from searchsvc.items import Mode, Ranking
+from searchsvc.languages import FUNCTION_WORDS, language_of_question
 from searchsvc.ranking.corpus import Corpus
 from searchsvc.ranking.evidence import coverage, is_relevant
 from searchsvc.ranking.filters import Filters, allowed
 from searchsvc.ranking.fuse import Fused, collapse, fuse, join
 from searchsvc.ranking.hits import fetch, make_hits
-from searchsvc.ranking.vector import VectorScores, understood_share, vector_scores
+from searchsvc.ranking.lexical import Terms
+from searchsvc.ranking.vector import VectorScores, trust_in, vector_scores
 from searchsvc.tokens import Tokenizer
 from searchsvc.vault import Vault
 
@@ -72,6 +74,11 @@ class Searcher:
         self._slots = slots
         self._lock = threading.Lock()
         self._corpus: Corpus | None = None
+        self._function_terms = {
+            code: frozenset(term for word in words for term in (word, *tokenizer.terms(word)))
+            for code, words in FUNCTION_WORDS.items()
+            if code != "en"
+        }
 
     @contextmanager
     def pinned(self) -> Iterator[Pinned]:
@@ -111,14 +118,13 @@ class Searcher:
         rankings: list[Fused] = []
         words: dict[str, str] = {}
         for query in _distinct_queries(request):
-            terms = self._tokenizer.query_terms(query)
-            words |= {term: word for term, word in reversed(terms)}
-            vector = self._vector(corpus, embedder, query, [term for term, _ in terms])
+            pairs = self._tokenizer.query_terms(query)
+            words |= {term: word for term, word in reversed(pairs)}
             rankings.append(
                 fuse(
                     corpus,
-                    [term for term, _ in terms],
-                    vector,
+                    self._terms(query, [term for term, _ in pairs]),
+                    self._vector(corpus, embedder, query),
                     mode=request.mode,
                     allowed=mask,
                     related=request.related,
@@ -126,6 +132,12 @@ class Searcher:
             )
         fused = join(rankings)
         return self._build(request, pinned, fused, words, notices)
+
+    def _terms(self, query: str, line: list[str]) -> Terms:
+        """Leave out the function words of the question's language, unless there is nothing else."""
+        dropped = self._function_terms.get(language_of_question(query), frozenset())
+        counted = [term for term in line if term not in dropped] or line
+        return Terms(tuple(line), tuple(counted), tuple(self._tokenizer.joined_terms(query)))
 
     def _build(
         self, request: Request, pinned: Pinned, fused: Fused, words: Mapping[str, str], notices: list[str]
@@ -153,30 +165,28 @@ class Searcher:
             changed = vault.stale(notes.values())
             if changed:
                 stale.append((vault, changed))
-        share = coverage(fused.lexical, fused.ordinals[:10].tolist())
-        margin = fused.vector.margin if fused.vector is not None else None
+        share = coverage(fused, request.query)
         ranking = Ranking(
             hits=hits,
             total=len(fused.ordinals),
-            relevant=request.mode == "vector" or is_relevant(share, margin),
+            relevant=request.mode == "vector" or is_relevant(fused, share),
             coverage=round(share, 3),
-            margin=round(margin or 0.0, 3),
+            relevance=fused.vector.relevance if fused.vector is not None else None,
             weights={match.term: match.idf for match in fused.lexical.matches},
             notices=tuple(notices),
         )
         return ranking, stale
 
-    def _vector(
-        self, corpus: Corpus, embedder: Embedder | None, query: str, terms: list[str]
-    ) -> VectorScores | None:
+    def _vector(self, corpus: Corpus, embedder: Embedder | None, query: str) -> VectorScores | None:
         if embedder is None:
             return None
-        vector = embedder.encode_query(query)
+        vector, identity = embedder.encode_query(query), embedder.profile.identity
         if not np.any(vector):
             return None
-        cosines = corpus.cosines(embedder.profile.identity, vector)
+        cosines = corpus.cosines(identity, vector)
         cosines[~corpus.live] = -np.inf
-        return vector_scores(cosines, understood_share(terms, embedder.profile.languages))
+        trust = trust_in(query, embedder.profile.languages, corpus.language_share)
+        return vector_scores(cosines, trust, corpus.calibrations(identity))
 
     def _choose_model(
         self, request: Request, corpus: Corpus, *, wait: bool

@@ -30,6 +30,7 @@ _DATA_URI = re.compile(r"data:[\w.+/-]{1,100};base64,[A-Za-z0-9+/=]+")
 _ACCENT = re.compile("[\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670]")
 _MAX_CHUNK = 80
 _MAX_QUERY = 10_000
+_PLAIN_WORD = re.compile(rf"(?:(?![_{_UNSPACED}])\w)+")
 
 _PUNCTUATION = re.compile(r"[^A-Za-z0-9\s]")
 _DIGIT = re.compile(r"[0-9]")
@@ -41,11 +42,10 @@ VERSION = 1
 STOP_WORDS = frozenset(
     """a an and any are as at be been but by can could do does did for from had has have how i if in into
     is it its may me my no not of on or our should so some such than that the their them then there these
-    they this those to too us was we were what when where which who why will with would you your
-    al como cual cuando de del donde el ella en es esta este la las lo los mi para pero por que quien se
-    si su sus un una unos y""".split()
+    they this those to too us was we were what when where which who why will with would you your""".split()
 )
-"""English and Spanish words that carry no topic; words that mean something in the other are left out."""
+"""English words that carry no topic. Those of other languages are dropped from questions only, by
+languages.FUNCTION_WORDS, since many of them mean something in English."""
 
 
 class Tokenizer:
@@ -79,6 +79,20 @@ class Tokenizer:
             (term, chunk) for chunk in _chunks(text[:_MAX_QUERY]) for term in self._analyse(chunk, query=True)
         ]
         return [pair for pair in terms if pair[0] not in STOP_WORDS] or terms
+
+    def joined_terms(self, text: str) -> list[str]:
+        """Return the names that two or three neighbouring words would make: ``dec 0054`` -> ``dec0054``."""
+        text = unicodedata.normalize("NFKC", text[:_MAX_QUERY])
+        words = list(_PLAIN_WORD.finditer(text))
+        joined = []
+        for first in range(len(words)):
+            for last in range(first + 1, min(first + 3, len(words))):
+                run = [word.group() for word in words[first : last + 1]]
+                between = text[words[last - 1].end() : words[last].start()]
+                if not between.isspace() or any(fold(word) in STOP_WORDS for word in run):
+                    break
+                joined.append(self._stem(fold("".join(run))))
+        return joined
 
     def _analyse(self, chunk: str, *, query: bool) -> tuple[str, ...]:
         chunk = _POSSESSIVE.sub("", chunk[:_MAX_CHUNK])

@@ -3,7 +3,10 @@
 Joins reading, indexing and index for the service; everything here may be called from any thread.
 """
 
+import os
 from collections.abc import Callable, Iterable
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 from searchsvc.config import Config, Root, data_dir
@@ -11,6 +14,7 @@ from searchsvc.embedding.base import Embedder
 from searchsvc.errors import IndexFault
 from searchsvc.index.build import Writer
 from searchsvc.index.catalog import NoteRow
+from searchsvc.index.faults import Damage
 from searchsvc.index.layout import Layout, root_layout
 from searchsvc.index.open import Reader
 from searchsvc.indexing import (
@@ -35,8 +39,11 @@ class Vault:
 
     def update(self, *, progress: Progress | None = None) -> IndexReport:
         """Read what is new or changed; raise ``IndexFault`` when another process is writing."""
-        with self._writer() as writer:
-            return update_index(writer, self.root, self._config, progress=progress)
+        try:
+            return self._update(progress)
+        except Damage:
+            # The writer has thrown away what was damaged, as its last act.
+            return self._update(progress)
 
     def embed(
         self,
@@ -46,7 +53,7 @@ class Vault:
         stop: Callable[[], bool] = lambda: False,
     ) -> int:
         """Make missing vectors and return for how many texts; stops between texts when ``stop`` says so."""
-        return embed_sections(self._writer, embedder, progress=progress, stop=stop)
+        return embed_sections(partial(self._writer, repair=False), embedder, progress=progress, stop=stop)
 
     def stale(self, notes: Iterable[NoteRow]) -> list[str]:
         """Return the paths of notes whose files have changed or gone since they were indexed."""
@@ -55,7 +62,7 @@ class Vault:
     def refresh(self, paths: list[str]) -> bool:
         """Index these notes as they are now; return false when another process is writing."""
         try:
-            with self._writer(patience=1.0) as writer:
+            with self._writer(patience=1.0, repair=False) as writer:
                 update_notes(writer, self.root, self._config, paths)
         except IndexFault:
             return False
@@ -63,15 +70,25 @@ class Vault:
 
     def size(self) -> int:
         """Return the bytes that the index takes on disk."""
-        files = (file for file in self.layout.folder.rglob("*") if file.is_file())
-        return sum(file.stat().st_size for file in files)
+        total = 0
+        for folder, _, names in os.walk(self.layout.folder):
+            for name in names:
+                # A writer may delete what it has just replaced.
+                with suppress(OSError):
+                    total += os.stat(os.path.join(folder, name)).st_size
+        return total
 
     def file(self, path: str) -> Path:
         """Return where a note lies."""
         return self.root.path / path
 
-    def _writer(self, patience: float = 10.0) -> Writer:
-        return Writer(self.layout, make_tokenizer(self._config.stemming), patience=patience)
+    def _update(self, progress: Progress | None) -> IndexReport:
+        with self._writer() as writer:
+            return update_index(writer, self.root, self._config, progress=progress)
+
+    def _writer(self, *, patience: float = 10.0, repair: bool = True) -> Writer:
+        tokenizer = make_tokenizer(self._config.stemming)
+        return Writer(self.layout, tokenizer, patience=patience, repair=repair)
 
     def _signature(self, path: str) -> str:
         try:

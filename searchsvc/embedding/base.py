@@ -38,6 +38,8 @@ class Profile:
     """How token vectors become one vector."""
     languages: tuple[str, ...] = ("en",)
     """ISO 639-1 codes the model is good at; ``("*",)`` for many."""
+    rules: int = 1
+    """Version of embedding/context, raised whenever the same section would get another vector."""
 
     @property
     def identity(self) -> str:
@@ -55,7 +57,9 @@ class Passage:
     context: str
     """Where the section stands (note title, heading path), repeated before each of its windows."""
     text: str
-    """The section's own text."""
+    """The section's own text, without its heading."""
+    heading: str = ""
+    """The section's heading, or the note's title where it has none."""
 
 
 class Embedder(Protocol):

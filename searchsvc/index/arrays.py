@@ -1,5 +1,6 @@
 """A folder of .npy files, written whole or not at all, read as memory maps."""
 
+import errno
 import os
 import shutil
 import uuid
@@ -11,9 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from searchsvc.errors import IndexFault
+from searchsvc.index.faults import REBUILD, Damage, write_fault
 from searchsvc.index.layout import STAGING_PREFIX
 
 Array = NDArray[Any]
+
+_NOT_OF_THE_FILE = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
+_MAX_EMPTY_BYTES = 512
+"""Files up to this size are read at once: an array without elements cannot be mapped."""
 
 
 def write_arrays(parent: Path, arrays: Mapping[str, Array]) -> str:
@@ -22,24 +28,22 @@ def write_arrays(parent: Path, arrays: Mapping[str, Array]) -> str:
     The folder appears by one rename after every byte is on disk. A failure (a full disk, say) leaves
     nothing behind but a staging folder that the next writer sweeps.
     """
-    parent.mkdir(parents=True, exist_ok=True)
     name = uuid.uuid4().hex[:16]
     staging = parent / f"{STAGING_PREFIX}{name}"
-    staging.mkdir()
     try:
+        parent.mkdir(parents=True, exist_ok=True)
+        staging.mkdir()
         for key, array in arrays.items():
             with (staging / f"{key}.npy").open("wb") as stream:
                 np.save(stream, np.ascontiguousarray(array), allow_pickle=False)
                 stream.flush()
                 os.fsync(stream.fileno())
+        _sync_folder(staging)
         staging.rename(parent / name)
         _sync_folder(parent)
     except OSError as error:
         shutil.rmtree(staging, ignore_errors=True)
-        raise IndexFault(
-            f"index cannot be written: {error.strerror}; free space or check permissions, then index again. "
-            "The last complete state stays searchable."
-        ) from error
+        raise write_fault(error) from error
     return name
 
 
@@ -47,15 +51,18 @@ def read_array(folder: Path, key: str) -> Array:
     """Return one array as a read-only memory map (an empty array when it has no elements)."""
     path = folder / f"{key}.npy"
     try:
-        # A plain view: indexing the memmap subclass costs several times as much.
-        array: Array = np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
-    except ValueError:
-        array = np.load(path, allow_pickle=False)
-    except OSError as error:
-        raise IndexFault(
-            f"index file {path.name} is missing or damaged; run `searchsvc index --rebuild`"
-        ) from error
-    return array
+        if path.stat().st_size > _MAX_EMPTY_BYTES:
+            return np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
+        return np.asarray(np.load(path, allow_pickle=False))
+    except (OSError, ValueError, EOFError) as error:
+        if isinstance(error, OSError) and error.errno in _NOT_OF_THE_FILE:
+            raise IndexFault(f"index cannot be opened: {error.strerror}; close other programs") from error
+        raise Damage(f"index file {path.name} is missing or damaged; {REBUILD}") from error
+
+
+def is_complete(folder: Path) -> bool:
+    """Tell whether a folder of arrays was written to its end."""
+    return folder.is_dir() and not folder.name.startswith(STAGING_PREFIX)
 
 
 def sweep(parent: Path, keep: set[str]) -> None:

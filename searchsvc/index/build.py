@@ -4,29 +4,37 @@ Every change is written to new files first and becomes visible in one sqlite com
 file lock that the operating system releases when the process ends, however it ends.
 """
 
-import sqlite3
-from collections.abc import Iterable, Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from types import TracebackType
 from typing import Self
 
 import numpy as np
 from filelock import FileLock, Timeout
+from numpy.typing import NDArray
 
 from searchsvc.errors import IndexFault
-from searchsvc.index.anchors import write_anchors
-from searchsvc.index.arrays import sweep
-from searchsvc.index.catalog import FORMAT_VERSION, Catalog, connect, transaction
+from searchsvc.index.anchors import open_anchors, write_anchors
+from searchsvc.index.arrays import is_complete, sweep
+from searchsvc.index.calibration import calibrate
+from searchsvc.index.catalog import FORMAT_VERSION, Catalog, Destination, connect, transaction
+from searchsvc.index.faults import Damage, faults, write_fault
 from searchsvc.index.layout import Layout
 from searchsvc.index.links import Anchor, Resolver, find_anchor
 from searchsvc.index.postings import merge_streams
 from searchsvc.index.records import Batch, NoteRecord
 from searchsvc.index.segments import (
+    SHAPE,
     Segment,
+    lengths_of,
+    live_lengths,
     mean_lengths,
     merge_segments,
     open_segment,
     pack_deleted,
     section_array,
+    without,
     write_segment,
 )
 from searchsvc.index.vectors import Floats, merge_parts, open_part, write_part
@@ -45,18 +53,22 @@ _MAX_DRIFT = 0.1
 class Writer:
     """Changes one index; use as a context manager, since it holds the lease."""
 
-    def __init__(self, layout: Layout, tokenizer: Tokenizer, *, patience: float = 10.0) -> None:
-        """Take the lease and make or migrate the index.
+    def __init__(
+        self, layout: Layout, tokenizer: Tokenizer, *, patience: float = 10.0, repair: bool = True
+    ) -> None:
+        """Entering takes the lease, and makes the index or makes it anew.
 
-        An index made by a tokeniser of other settings is rebuilt. Raises ``IndexFault`` when another
-        process still writes after ``patience`` seconds, or the folder cannot be written.
+        An index that is damaged, or made by another version or by a tokeniser of other settings, is
+        emptied, to be filled by an update of all notes; without ``repair`` that raises ``IndexFault``,
+        as do a folder that cannot be written and a process that still writes after ``patience`` seconds.
         """
         self._layout = layout
         self._patience = patience
+        self._repair = repair
         self._tokenizer = tokenizer
-        self._settings = {"tokenizer": tokenizer.settings}
+        self._settings = {"tokenizer": tokenizer.settings, "shape": SHAPE}
         self.remark = ""
-        """What was done to an index of another version, for the user; usually empty."""
+        """What was done to a damaged index or one of another version, for the user; usually empty."""
 
     def __enter__(self) -> Self:
         try:
@@ -68,9 +80,7 @@ class Writer:
                 "another process is writing this index; wait for it, or search meanwhile"
             ) from error
         except OSError as error:
-            raise IndexFault(
-                f"index folder {self._layout.folder} cannot be written: {error.strerror}"
-            ) from error
+            raise write_fault(error) from error
         try:
             self._open()
         except BaseException:
@@ -82,32 +92,66 @@ class Writer:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._connection.close()
-        self._lease.release()
+        try:
+            if isinstance(error, Damage) and self._repair:
+                self._discard()
+        finally:
+            self._lease.release()
 
     def _open(self) -> None:
         try:
-            self._connection = connect(self._layout.catalog)
-        except sqlite3.DatabaseError:
-            self._layout.catalog.unlink()
-            self.remark = "index was damaged and is rebuilt"
-            self._connection = connect(self._layout.catalog)
-        self.catalog = Catalog(self._connection)
-        meta = self.catalog.meta()
-        with transaction(self._connection):
-            if not meta:
-                self._reset()
-            elif meta.get("format") != str(FORMAT_VERSION):
-                self.remark = f"index of format {meta.get('format')} is rebuilt as format {FORMAT_VERSION}"
-                self._reset()
-            elif any(meta.get(key) != value for key, value in self._settings.items()):
-                self.remark = (
-                    "settings of lexical search have changed; the index is rebuilt, vectors are kept"
-                )
-                self._reset(keep_vectors=True)
-        self._sweep()
+            self._prepare()
+        except Damage:
+            if not self._repair:
+                raise
+            self._discard()
+            self._prepare()
 
-    def _reset(self, *, keep_vectors: bool = False) -> None:
-        parts = self.catalog.vector_parts() if keep_vectors else {}
+    @faults()
+    def _prepare(self) -> None:
+        """Open the catalog and bring it to this version; what crashes left behind is swept."""
+        self._connection = connect(self._layout.catalog)
+        try:
+            self.catalog = Catalog(self._connection)
+            with transaction(self._connection):
+                self._reset_if_needed()
+                self._drop_damaged_vectors()
+            self._sweep()
+        except BaseException:
+            self._connection.close()
+            raise
+
+    def _discard(self) -> None:
+        """Delete a catalog that sqlite cannot use; readers that still hold it open are not disturbed."""
+        try:
+            for file in self._layout.catalog_files:
+                file.unlink(missing_ok=True)
+        except OSError as error:
+            raise write_fault(error) from error
+
+    def _reset_if_needed(self) -> None:
+        meta = self.catalog.meta()
+        found = meta.get("format", "")
+        if not meta:
+            lost = self._layout.segments.is_dir()
+            remark = "index was damaged and is rebuilt, vectors are kept" if lost else ""
+            parts = self._parts_on_disk()
+        elif found != str(FORMAT_VERSION):
+            remark, parts = f"index of format {found} is rebuilt as format {FORMAT_VERSION}", {}
+        elif any(meta.get(key) != value for key, value in self._settings.items()):
+            remark = "search by words has other rules or settings now; the index is rebuilt, vectors are kept"
+            parts = self.catalog.vector_parts()
+        elif self._is_damaged(meta):
+            remark = "index was damaged and is rebuilt, vectors are kept"
+            parts = self.catalog.vector_parts()
+        else:
+            return
+        if not self._repair:
+            raise IndexFault("the index has to be made anew first; run `searchsvc index`")
+        self.remark = remark
+        self._reset(parts)
+
+    def _reset(self, parts: Mapping[str, Sequence[str]]) -> None:
         tables = self._connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
         for (table,) in tables:
             self._connection.execute(f'DROP TABLE "{table}"')
@@ -115,31 +159,67 @@ class Writer:
         for identity, names in parts.items():
             self.catalog.set_vector_parts(identity, names)
 
+    def _is_damaged(self, meta: Mapping[str, str]) -> bool:
+        """Tell whether an array file that the catalog names is missing or cut short."""
+        try:
+            self._segments()
+            if "anchors" in meta:
+                open_anchors(self._layout.segments / meta["anchors"])
+        except Damage:
+            return True
+        return False
+
+    def _parts_on_disk(self) -> dict[str, list[str]]:
+        """Return the vector files of every profile, for a catalog that has lost count of them."""
+        if not self._layout.vectors.is_dir():
+            return {}
+        return {
+            profile.name: sorted(part.name for part in profile.iterdir() if is_complete(part))
+            for profile in self._layout.vectors.iterdir()
+            if profile.is_dir()
+        }
+
+    def _drop_damaged_vectors(self) -> None:
+        for identity, names in self.catalog.vector_parts().items():
+            sound = [name for name in names if self._can_open(identity, name)]
+            if len(sound) < len(names):
+                self.catalog.set_vector_parts(identity, sound)
+                self._advance()
+                self.remark = self.remark or "some vectors were damaged and are made again"
+
+    def _can_open(self, identity: str, name: str) -> bool:
+        try:
+            open_part(self._layout.profile(identity), name)
+        except Damage:
+            return False
+        return True
+
+    @faults()
     def commit(
         self,
         batches: Sequence[Batch],
         *,
         removed: Sequence[int] = (),
-        touched: Sequence[tuple[str, int]] = (),
+        touched: Sequence[tuple[str, float, int]] = (),
         problems: Iterable[Problem] = (),
         problem_paths: Iterable[str] | None = (),
     ) -> None:
         """Make one new generation.
 
         ``batches`` hold new and changed notes; ``removed`` are ids of notes that are gone or replaced by
-        a batch; ``touched`` are new signatures of unchanged notes. ``problems`` replace those of
-        ``problem_paths``, or all when that is none.
+        a batch; ``touched`` are new signatures and times of unchanged notes. ``problems`` replace those
+        of ``problem_paths``, or all when that is none.
         """
         meta = self.catalog.meta()
         first_note, first_section = int(meta.get("next_note", 1)), int(meta.get("next_section", 1))
         notes = [note for batch in batches for note in batch.notes]
         table = section_array(notes, first_note, first_section)
-        segments = self._segments()
-        name = ""
+        segments = [without(segment, removed) for segment in self._segments()]
+        kept = [(s.name, pack_deleted(s.deleted)) for s in segments if not s.deleted.all()]
         if len(table):
             stream = merge_streams([batch.stream for batch in batches])
-            averages = mean_lengths([*(s.stream_bounds for s in segments), stream.bounds])
-            name = write_segment(self._layout.segments, table, stream, averages)
+            averages = mean_lengths([*map(live_lengths, segments), lengths_of(stream)])
+            kept.append((write_segment(self._layout.segments, table, stream, averages), b""))
         with transaction(self._connection):
             same_paths = self._same_paths(notes, removed)
             self.catalog.open_links_to(removed)
@@ -147,13 +227,17 @@ class Writer:
             self.catalog.add_notes(notes, first_note, first_section)
             self.catalog.touch_notes(touched)
             self.catalog.replace_problems(problems, problem_paths)
-            gone = np.array(removed, np.int32)
-            kept = [(s.name, pack_deleted(s.deleted | np.isin(s.sections["note"], gone))) for s in segments]
-            self.catalog.set_segments([*kept, (name, b"")] if name else kept)
+            self.catalog.set_segments(kept)
             self._resolve_links(everything=not same_paths)
             anchors = write_anchors(self._layout.segments, self.catalog.anchor_texts(), self._tokenizer)
             self.catalog.set_meta({"anchors": anchors})
             self._advance(next_note=first_note + len(notes), next_section=first_section + len(table))
+
+    @faults()
+    def touch(self, touched: Sequence[tuple[str, float, int]]) -> None:
+        """Store new signatures and times of notes with unchanged content; no new generation."""
+        with transaction(self._connection):
+            self.catalog.touch_notes(touched)
 
     def _same_paths(self, notes: Sequence[NoteRecord], removed: Sequence[int]) -> bool:
         """Tell whether the commit leaves every path as it was, so that other links keep their meaning."""
@@ -167,8 +251,8 @@ class Writer:
         paths = {note: path for note, path, _, _ in names}
         ids = {path: note for note, path, _, _ in names}
         anchors: dict[int, list[Anchor]] = {}
-        rows: list[tuple[int | None, int | None, int]] = []
-        for row, source, link in self.catalog.links(open_only=not everything):
+        rows: list[tuple[int, Destination]] = []
+        for row, source, link, before in self.catalog.links(open_only=not everything):
             note = ids.get(resolver.resolve(link, paths[source]).path)
             section = None
             if note is not None:
@@ -177,7 +261,9 @@ class Writer:
                 section = find_anchor(anchors[note], link.heading)
                 if section and note == source and section.line_start <= link.line <= section.line_end:
                     section = None
-            rows.append((note, section.id if section else None, row))
+            found = note, section.id if section else None
+            if found != before:
+                rows.append((row, found))
         self.catalog.resolve_links(rows)
 
     def _advance(self, **counters: int) -> None:
@@ -187,15 +273,14 @@ class Writer:
     def _segments(self) -> list[Segment]:
         return [open_segment(self._layout.segments, *entry) for entry in self.catalog.segments()]
 
+    @faults()
     def compact(self) -> None:
         """Merge small segments, drop deleted sections, and weigh again what the corpus outgrew."""
         segments = self._segments()
         if not segments:
             return
-        averages = mean_lengths([segment.stream_bounds for segment in segments])
-        small = sorted(segments, key=lambda segment: len(segment.sections))
-        crowded = len(segments) > MAX_SEGMENTS
-        merged = small[: max(0, len(small) - _KEPT_SEGMENTS)] if crowded else []
+        averages = mean_lengths(list(map(live_lengths, segments)))
+        merged = _smallest(segments, len(segments) - _KEPT_SEGMENTS) if self.is_crowded else []
         stale = [s for s in segments if s not in merged and _is_stale(s, averages)]
         groups = [group for group in (merged, *([segment] for segment in stale)) if group]
         replaced = {segment.name for group in groups for segment in group}
@@ -213,17 +298,22 @@ class Writer:
             self._advance()
         self._sweep()
 
+    @property
+    def is_crowded(self) -> bool:
+        """Whether small commits have piled up that ``compact`` would merge."""
+        return len(self.catalog.segments()) > MAX_SEGMENTS
+
+    @faults()
     def add_vectors(
         self, identity: str, keys: Sequence[int], matrices: Sequence[Floats], dimension: int
     ) -> None:
         """Store the vectors of passages under the hashes of what was embedded; one commit."""
         folder = self._layout.profile(identity)
-        done = self.embedded_keys(identity)
-        new = [(key, matrix) for key, matrix in zip(keys, matrices, strict=True) if key not in done]
+        done = set(self._embedded_keys(identity).tolist())
+        new = {key: matrix for key, matrix in zip(keys, matrices, strict=True) if key not in done}
         if not new:
             return
-        keys, matrices = [key for key, _ in new], [matrix for _, matrix in new]
-        name = write_part(folder, keys, matrices, dimension)
+        name = write_part(folder, list(new), list(new.values()), dimension)
         names = [*self.catalog.vector_parts().get(identity, []), name]
         if len(names) > MAX_VECTOR_PARTS:
             names = self._merge_vectors(identity, names)
@@ -243,21 +333,34 @@ class Writer:
         merged = merge_parts(folder, small, wanted)
         return [*(part.name for part in parts[len(parts) // 2 :]), merged]
 
-    def embedded_keys(self, identity: str) -> set[int]:
+    def is_calibrated(self, identity: str) -> bool:
+        """Tell whether the cosines of a profile have been measured."""
+        return f"calibration {identity}" in self.catalog.meta()
+
+    def calibrate(self, identity: str, probes: Floats) -> None:
+        """Measure what the cosines of a profile mean here; ``probes`` are vectors of foreign questions."""
+        folder, names = self._layout.profile(identity), self.catalog.vector_parts().get(identity, [])
+        measured = calibrate([open_part(folder, name) for name in names], probes)
+        if measured is not None:
+            with transaction(self._connection):
+                self.catalog.set_meta({f"calibration {identity}": json.dumps(asdict(measured))})
+                self._advance()
+
+    def _embedded_keys(self, identity: str) -> NDArray[np.uint64]:
         """Return the hashes of all passages that have vectors in a profile."""
         folder, names = self._layout.profile(identity), self.catalog.vector_parts().get(identity, [])
-        return {int(key) for name in names for key in open_part(folder, name).keys}
+        return np.concatenate([np.empty(0, np.uint64), *(open_part(folder, name).keys for name in names)])
 
+    @faults()
     def passages_to_embed(self, identity: str) -> list[tuple[int, int]]:
         """Return section id and key of every distinct live text without vectors, newest segment first."""
-        done = self.embedded_keys(identity)
-        work: dict[int, int] = {}
-        for segment in reversed(self._segments()):
-            for row in segment.sections[~segment.deleted]:
-                key = int(row["key"])
-                if key and key not in done:
-                    work.setdefault(key, int(row["id"]))
-        return [(section, key) for key, section in work.items()]
+        tables = [s.sections[~s.deleted] for s in reversed(self._segments())]
+        keys = np.concatenate([np.empty(0, np.uint64), *(table["key"] for table in tables)])
+        ids = np.concatenate([np.empty(0, np.int64), *(table["id"] for table in tables)])
+        _, firsts = np.unique(keys, return_index=True)
+        done = np.isin(keys[firsts], self._embedded_keys(identity)) | (keys[firsts] == 0)
+        wanted = np.sort(firsts[~done])
+        return list(zip(ids[wanted].tolist(), keys[wanted].tolist(), strict=True))
 
     def _sweep(self) -> None:
         used = {name for name, _ in self.catalog.segments()}
@@ -266,6 +369,12 @@ class Writer:
         sweep(self._layout.vectors, set(parts))
         for identity, names in parts.items():
             sweep(self._layout.profile(identity), set(names))
+
+
+def _smallest(segments: Sequence[Segment], count: int) -> list[Segment]:
+    """Return the smallest segments, oldest first as they stand."""
+    order = sorted(range(len(segments)), key=lambda place: len(segments[place].sections))
+    return [segments[place] for place in sorted(order[:count])]
 
 
 def _is_stale(segment: Segment, averages: np.ndarray) -> bool:

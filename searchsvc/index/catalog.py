@@ -6,6 +6,7 @@ immutable files in one commit. Nothing becomes visible before that commit, nothi
 
 import json
 import sqlite3
+import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,6 +16,9 @@ from typing import Any
 from searchsvc.index.links import Anchor
 from searchsvc.index.records import NoteRecord
 from searchsvc.items import Link, Problem, Section
+
+Destination = tuple[int | None, int | None]
+"""Note and section that a link leads to."""
 
 FORMAT_VERSION = 1
 """Raised whenever an older index cannot be read as it is; it is then rebuilt."""
@@ -70,26 +74,45 @@ class SectionRow:
     text: str
 
 
+class _Connection(sqlite3.Connection):
+    """Closed with the thread that opened it."""
+
+    def __del__(self) -> None:
+        self.close()
+
+
 def connect(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
     """Open the sqlite file; transactions are begun and ended by hand."""
-    connection = sqlite3.connect(path, timeout=10, isolation_level=None, check_same_thread=False)
-    connection.execute("PRAGMA journal_mode=WAL")
-    connection.execute("PRAGMA synchronous=FULL")
-    if read_only:
-        connection.execute("PRAGMA query_only=ON")
+    connection = sqlite3.connect(
+        path, timeout=10, isolation_level=None, check_same_thread=False, factory=_Connection
+    )
+    try:
+        if read_only:
+            connection.execute("PRAGMA query_only=ON")
+        else:
+            connection.execute("PRAGMA journal_mode=WAL")
+            connection.execute("PRAGMA synchronous=FULL")
+    except BaseException:
+        connection.close()
+        raise
     return connection
 
 
 @contextmanager
-def transaction(connection: sqlite3.Connection, kind: str = "IMMEDIATE") -> Iterator[None]:
+def transaction(connection: sqlite3.Connection) -> Iterator[None]:
     """Commit at the end of the block, roll back when it fails."""
-    connection.execute(f"BEGIN {kind}")
+    connection.execute("BEGIN IMMEDIATE")
     try:
         yield
-    except BaseException:
+        connection.execute("COMMIT")
+    finally:
+        end(connection)
+
+
+def end(connection: sqlite3.Connection) -> None:
+    """Roll back what is still open; sqlite may have done so by itself."""
+    if connection.in_transaction:
         connection.execute("ROLLBACK")
-        raise
-    connection.execute("COMMIT")
 
 
 class Catalog:
@@ -103,14 +126,15 @@ class Catalog:
         for statement in _SCHEMA.split(";\n"):
             if statement.strip():
                 self.connection.execute(statement)
-        self.set_meta({"format": str(FORMAT_VERSION), "generation": "0", **settings})
+        fixed = {"format": str(FORMAT_VERSION), "epoch": uuid.uuid4().hex, "generation": "0"}
+        self.set_meta({**fixed, **settings})
 
     def meta(self) -> dict[str, str]:
         """Return all settings of the index; empty when it has no tables yet."""
-        try:
-            return dict(self.connection.execute("SELECT key, value FROM meta").fetchall())
-        except sqlite3.OperationalError:
+        query = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'meta'"
+        if not self.connection.execute(query).fetchone():
             return {}
+        return dict(self.connection.execute("SELECT key, value FROM meta").fetchall())
 
     def set_meta(self, values: dict[str, str]) -> None:
         """Store settings."""
@@ -122,11 +146,6 @@ class Catalog:
         return int(row[0]) if row else 0
 
     # Notes
-
-    def signatures(self) -> dict[str, tuple[int, str]]:
-        """Return id and signature of every note by path."""
-        rows = self.connection.execute("SELECT path, id, signature FROM notes")
-        return {path: (note, signature) for path, note, signature in rows}
 
     def notes(self, ids: Iterable[int] | None = None) -> dict[int, NoteRow]:
         """Return notes by id, all of them when no ids are given."""
@@ -174,9 +193,9 @@ class Catalog:
         for table, column in (("notes", "id"), ("sections", "note"), ("links", "note")):
             self.connection.executemany(f"DELETE FROM {table} WHERE {column} = ?", rows)
 
-    def touch_notes(self, signatures: Iterable[tuple[str, int]]) -> None:
-        """Store new signatures of notes whose content is unchanged."""
-        self.connection.executemany("UPDATE notes SET signature = ? WHERE id = ?", signatures)
+    def touch_notes(self, rows: Iterable[tuple[str, float, int]]) -> None:
+        """Store signature and modification time of notes with unchanged content, by id."""
+        self.connection.executemany("UPDATE notes SET signature = ?, modified = ? WHERE id = ?", rows)
 
     # Sections
 
@@ -198,13 +217,19 @@ class Catalog:
 
     # Links
 
-    def links(self, *, open_only: bool = False) -> Iterator[tuple[int, int, Link]]:
-        """Yield row id, note id and link of every link, or of those without a destination."""
-        query = "SELECT rowid, note, line, target, heading, block, text, embed, wiki FROM links"
+    def links(self, *, open_only: bool = False) -> Iterator[tuple[int, int, Link, Destination]]:
+        """Yield row id, note id, link and stored destination of every link, or of those without one."""
+        query = (
+            "SELECT rowid, note, destination, destination_section, "
+            "target, line, heading, block, text, embed, wiki FROM links"
+        )
         if open_only:
             query += " WHERE destination IS NULL"
-        for row, note, line, target, heading, block, text, embed, wiki in self.connection.execute(query):
-            yield row, note, Link(target, line, heading, block, text, bool(embed), bool(wiki))
+        for row, note, *found, target, line, heading, block, text, embed, wiki in self.connection.execute(
+            query
+        ):
+            link = Link(target, line, heading, block, text, bool(embed), bool(wiki))
+            yield row, note, link, (found[0], found[1])
 
     def anchors(self, note: int) -> list[Anchor]:
         """Return what links to sections of a note may name, in file order."""
@@ -227,10 +252,10 @@ class Catalog:
         query = "UPDATE links SET destination = NULL, destination_section = NULL WHERE destination = ?"
         self.connection.executemany(query, [(note,) for note in notes])
 
-    def resolve_links(self, rows: Iterable[tuple[int | None, int | None, int]]) -> None:
-        """Store the destination note and section of links: ``(note, section, row id)``."""
+    def resolve_links(self, rows: Iterable[tuple[int, Destination]]) -> None:
+        """Store the destination of links by row id."""
         query = "UPDATE links SET destination = ?, destination_section = ? WHERE rowid = ?"
-        self.connection.executemany(query, rows)
+        self.connection.executemany(query, ((*found, row) for row, found in rows))
 
     def edges(self) -> list[tuple[int, int]]:
         """Return source and destination note of every link that leads to a note."""

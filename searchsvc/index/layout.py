@@ -27,6 +27,11 @@ class Layout:
         return self.folder / "catalog.sqlite"
 
     @property
+    def catalog_files(self) -> tuple[Path, ...]:
+        """The sqlite file and what sqlite keeps beside it."""
+        return self.catalog, *(self.catalog.with_name(self.catalog.name + end) for end in ("-wal", "-shm"))
+
+    @property
     def lock(self) -> Path:
         """The writer's lease."""
         return self.folder / "writer.lock"

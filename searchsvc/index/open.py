@@ -1,10 +1,10 @@
 """The reading side of an index: one consistent generation at a time, in any number of processes."""
 
+import json
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -12,20 +12,16 @@ from numpy.typing import NDArray
 
 from searchsvc.errors import IndexFault
 from searchsvc.index.anchors import open_anchors
-from searchsvc.index.catalog import FORMAT_VERSION, Catalog, connect
+from searchsvc.index.calibration import Calibration
+from searchsvc.index.catalog import FORMAT_VERSION, Catalog, connect, end
+from searchsvc.index.faults import Damage, faults
 from searchsvc.index.layout import Layout
 from searchsvc.index.postings import Postings
-from searchsvc.index.segments import SECTION_DTYPE, Segment, open_segment
+from searchsvc.index.segments import SECTION_DTYPE, SHAPE, Segment, open_segment
 from searchsvc.index.vectors import VectorView, open_part
 
-_ATTEMPTS = 5
+_ATTEMPTS = 20
 """A writer may sweep files between our look at the catalog and their opening; the next look is newer."""
-
-
-@dataclass(slots=True)
-class _Vectors:
-    views: dict[str, VectorView] = field(default_factory=dict)
-    lock: threading.Lock = field(default_factory=threading.Lock)
 
 
 class Frame:
@@ -34,6 +30,7 @@ class Frame:
     def __init__(self, layout: Layout, catalog: Catalog) -> None:
         """Open the arrays that the catalog names, inside its transaction."""
         self.generation = catalog.generation()
+        self.version = _version(catalog)
         self.segments: list[Segment] = [open_segment(layout.segments, *entry) for entry in catalog.segments()]
         self.table: NDArray[np.void] = np.concatenate(
             [np.empty(0, SECTION_DTYPE), *(segment.sections for segment in self.segments)]
@@ -45,9 +42,19 @@ class Frame:
             parents[parents >= 0] += base
         self.live = ~np.concatenate([np.empty(0, bool), *(segment.deleted for segment in self.segments)])
         self.anchors, self.anchor_places = self._open_anchors(layout, catalog)
-        self._parts = catalog.vector_parts()
-        self._layout = layout
-        self._vectors = _Vectors()
+        self.calibrations = {
+            key.removeprefix("calibration "): Calibration(**json.loads(value))
+            for key, value in catalog.meta().items()
+            if key.startswith("calibration ")
+        }
+        """What cosines mean here, by profile identity."""
+        # Opened now, not when asked for: the writer may have merged and swept them by then.
+        self._parts = {
+            identity: [open_part(layout.profile(identity), name) for name in names]
+            for identity, names in catalog.vector_parts().items()
+        }
+        self._views: dict[str, VectorView] = {}
+        self._lock = threading.Lock()
 
     def _open_anchors(self, layout: Layout, catalog: Catalog) -> tuple[Postings | None, NDArray[np.int64]]:
         """Return the anchor postings and the place in the table of each of their sections, -1 for none."""
@@ -67,17 +74,16 @@ class Frame:
 
     def vectors(self, identity: str) -> VectorView:
         """Return the vectors of a profile; without any when it has none."""
-        with self._vectors.lock:
-            if identity not in self._vectors.views:
-                folder = self._layout.profile(identity)
-                parts = [open_part(folder, name) for name in self._parts.get(identity, [])]
-                self._vectors.views[identity] = VectorView(parts, self.table["key"])
-            return self._vectors.views[identity]
+        with self._lock:
+            if identity not in self._views:
+                keys = np.where(self.live, self.table["key"], np.uint64(0))
+                self._views[identity] = VectorView(self._parts.get(identity, []), keys)
+            return self._views[identity]
 
     def coverage(self, identity: str) -> tuple[int, int]:
-        """Return how many live sections with text have a vector in a profile, and how many there are."""
+        """Return how many live sections with text a profile has done, and how many there are."""
         wanted = self.live & (self.table["key"] != 0)
-        return int((wanted & self.vectors(identity).covered).sum()), int(wanted.sum())
+        return int((wanted & self.vectors(identity).done).sum()), int(wanted.sum())
 
     @cached_property
     def has_deleted(self) -> bool:
@@ -97,52 +103,72 @@ class Reader:
     @property
     def exists(self) -> bool:
         """Whether there is an index of this version with at least one commit."""
-        if not self._layout.catalog.is_file():
-            return False
         try:
-            meta = Catalog(self._connection()).meta()
-        except sqlite3.DatabaseError:
+            with faults():
+                return _is_complete(Catalog(self._connection()).meta())
+        except IndexFault:
             return False
-        return meta.get("format") == str(FORMAT_VERSION) and meta.get("generation") != "0"
 
     @contextmanager
     def pinned(self) -> Iterator[tuple[Frame, Catalog]]:
-        """Give the newest generation; it stays as it is, rows and arrays, to the end of the block."""
-        if not self._layout.catalog.is_file():
-            raise IndexFault("there is no index yet; run `searchsvc index`")
-        connection = self._connection()
-        catalog = Catalog(connection)
+        """Give the newest generation; it stays as it is, rows and arrays, to the end of the block.
+
+        Raises ``IndexFault`` when there is no complete index of this version.
+        """
+        with faults():
+            connection = self._connection()
+            try:
+                yield self._newest(connection), Catalog(connection)
+            finally:
+                end(connection)
+
+    def _newest(self, connection: sqlite3.Connection) -> Frame:
+        """Begin a transaction and return the arrays of the generation that it sees."""
         for attempt in range(_ATTEMPTS):
+            end(connection)
             connection.execute("BEGIN DEFERRED")
             try:
-                frame = self._frame_of(catalog)
-                break
-            except IndexFault:
-                connection.execute("ROLLBACK")
+                return self._frame_of(Catalog(connection))
+            except Damage:
                 if attempt == _ATTEMPTS - 1:
                     raise
-        try:
-            yield frame, catalog
-        finally:
-            connection.execute("ROLLBACK")
+        raise AssertionError("unreachable")
 
     def _frame_of(self, catalog: Catalog) -> Frame:
-        generation = catalog.generation()
+        if not _is_complete(catalog.meta()):
+            raise IndexFault("there is no complete index of this version; run `searchsvc index`")
+        version = _version(catalog)
         with self._lock:
-            if self._frame is None or self._frame.generation != generation:
+            if self._frame is None or self._frame.version != version:
                 self._frame = Frame(self._layout, catalog)
             return self._frame
 
     def _connection(self) -> sqlite3.Connection:
-        connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
-        if connection is None:
-            connection = self._local.connection = connect(self._layout.catalog, read_only=True)
+        """Return this thread's connection to the file that is there now."""
+        try:
+            stat = self._layout.catalog.stat()
+        except OSError as error:
+            raise IndexFault("there is no index yet; run `searchsvc index`") from error
+        file = stat.st_dev, stat.st_ino
+        if getattr(self._local, "file", None) != file:
+            self._local.connection = connect(self._layout.catalog, read_only=True)
+            self._local.file = file
+        connection: sqlite3.Connection = self._local.connection
         return connection
 
     def close(self) -> None:
         """Close this thread's connection and forget the arrays."""
-        connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
-        if connection is not None:
-            connection.close()
-            self._local.connection = None
+        if getattr(self._local, "file", None):
+            self._local.connection.close()
+            self._local.file = None
         self._frame = None
+
+
+def _is_complete(meta: Mapping[str, str]) -> bool:
+    is_known = meta.get("format") == str(FORMAT_VERSION) and meta.get("shape") == SHAPE
+    return is_known and meta.get("generation") != "0"
+
+
+def _version(catalog: Catalog) -> tuple[str, int]:
+    """Return what names a generation for good: an index made anew counts from the start again."""
+    return catalog.meta().get("epoch", ""), catalog.generation()

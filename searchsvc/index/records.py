@@ -14,10 +14,12 @@ import numpy as np
 
 from searchsvc.index.postings import Field, Stream
 from searchsvc.items import Link, Note, Section
+from searchsvc.languages import CODES, language_of
 from searchsvc.tokens import STOP_WORDS, Tokenizer, cost
 
 FIELDS: dict[str, Field] = {
     "title": Field(weight=1.2, b=0.6),
+    "aliases": Field(weight=1.2, b=0.6),
     "heading": Field(weight=5.0, b=0.7, counted=True),
     "path": Field(weight=2.0, b=0.3),
     "file": Field(weight=2.0, b=0.3),
@@ -47,6 +49,8 @@ class SectionRecord:
     """Hash of what embedding models see: context and text."""
     twin: int
     """Hash of the text with white space folded; 0 for text too short to matter."""
+    language: int
+    """Place of its language in ``languages.CODES``; 0 when unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,12 +74,22 @@ class NoteRecord:
     sections: tuple[SectionRecord, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Touched:
+    """A note whose file has been written again with the same content."""
+
+    path: str
+    signature: str
+    modified: float
+
+
 @dataclass(slots=True)
 class Batch:
     """The records of some notes and the terms of their sections."""
 
     notes: list[NoteRecord] = field(default_factory=list)
     stream: Stream = field(default_factory=lambda: Stream([], np.empty(0, np.int32), np.zeros(1, np.int64)))
+    touched: list[Touched] = field(default_factory=list)
 
 
 class BatchBuilder:
@@ -151,7 +165,8 @@ def _field_texts(note: Note, section: Section) -> Iterable[tuple[str, bool]]:
     folders, _, name = note.path.rpartition("/")
     more = {key: value for key, value in note.properties.items() if key.lower() != "title"}
     properties = " ".join(_strings(more))[:_MAX_PROPERTIES]
-    yield " / ".join([note.title, *note.aliases]), True
+    yield note.title, True
+    yield " / ".join(note.aliases), True
     yield own, True
     yield above, True
     yield f"{folders.replace('/', ' / ')} / {name.rsplit('.', 1)[0]}", True
@@ -182,6 +197,7 @@ def _section_record(note: Note, section: Section) -> SectionRecord:
         if body
         else 0,
         twin=_hash(body) if len(body) >= _MIN_TWIN_CHARACTERS else 0,
+        language=CODES.index(language_of(body)),
     )
 
 

@@ -1,7 +1,8 @@
 """A segment: the sections of one commit, as arrays in one immutable folder."""
 
+import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 
 from searchsvc.index.arrays import read_array, write_arrays
 from searchsvc.index.postings import Postings, Stream, build_postings, field_lengths, merge_streams
-from searchsvc.index.records import FIELDS, NoteRecord
+from searchsvc.index.records import ANCHOR, FIELDS, NoteRecord
 
 SECTION_DTYPE = np.dtype(
     [
@@ -22,8 +23,12 @@ SECTION_DTYPE = np.dtype(
         ("line_start", np.int32),
         ("key", np.uint64),  # hash of context and text, joins vectors; 0 when there is nothing to embed
         ("twin", np.uint64),  # hash of the folded text; 0 when too short
+        ("language", np.int8),  # place in languages.CODES, 0 for unknown
     ]
 )
+
+SHAPE = hashlib.sha256(repr((FIELDS, ANCHOR, SECTION_DTYPE.descr)).encode()).hexdigest()[:16]
+"""Changes with what is stored and how it is weighed; segments of another shape are made again."""
 
 _POSTING_ARRAYS = ("spelling", "spelling_bounds", "bounds", "sections", "weights", "frequencies")
 
@@ -60,7 +65,17 @@ def section_array(notes: Sequence[NoteRecord], first_note: int, first_section: i
             parent = offset + section.parent if section.parent >= 0 else -1
             number = first_section + len(rows)
             rows.append(
-                (number, note, parent, section.level, item.cost, section.line_start, item.key, item.twin)
+                (
+                    number,
+                    note,
+                    parent,
+                    section.level,
+                    item.cost,
+                    section.line_start,
+                    item.key,
+                    item.twin,
+                    item.language,
+                )
             )
     return np.array(rows, dtype=SECTION_DTYPE)
 
@@ -106,7 +121,7 @@ def pack_deleted(deleted: NDArray[np.bool_]) -> bytes:
 
 
 def merge_segments(segments: Sequence[Segment]) -> tuple[NDArray[Any], Stream]:
-    """Return the live sections of several segments in (path) order of ids, and their stream."""
+    """Return the live sections of several segments, one segment after the other, and their stream."""
     tables, streams, shift = [], [], 0
     for segment in segments:
         live = ~segment.deleted
@@ -134,9 +149,24 @@ def _live_stream(segment: Segment, live: NDArray[np.bool_]) -> Stream:
     return Stream([stream.vocabulary[term] for term in used], remap[terms], bounds)
 
 
-def mean_lengths(bounds: Sequence[NDArray[np.int64]]) -> NDArray[np.float64]:
+def without(segment: Segment, notes: Sequence[int]) -> Segment:
+    """Return a segment with the sections of some notes deleted."""
+    gone = np.isin(segment.sections["note"], np.array(notes, np.int64))
+    return replace(segment, deleted=segment.deleted | gone)
+
+
+def lengths_of(stream: Stream) -> NDArray[np.float64]:
+    """Return the length of every field of every section, shape ``(sections, fields)``."""
+    return field_lengths(stream.bounds, len(FIELDS))
+
+
+def live_lengths(segment: Segment) -> NDArray[np.float64]:
+    """Return the field lengths of the sections that are not deleted."""
+    return field_lengths(segment.stream_bounds, len(FIELDS))[~segment.deleted]
+
+
+def mean_lengths(lengths: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
     """Return the mean length of each field over the sections that have it; 0 where none has."""
-    lengths = [field_lengths(item, len(FIELDS)) for item in bounds]
     total = np.sum([np.zeros(len(FIELDS)), *(item.sum(axis=0) for item in lengths)], axis=0)
     count = np.sum([np.zeros(len(FIELDS)), *((item > 0).sum(axis=0) for item in lengths)], axis=0)
     means: NDArray[np.float64] = np.divide(total, count, out=np.zeros(len(FIELDS)), where=count > 0)

@@ -3,8 +3,14 @@
 A part holds the vectors of some passages, found by the hash of what was embedded, so that a moved or
 renamed section keeps its vectors. Each passage has one row a window. Beside the float rows lies an
 int8 copy: the scan reads that (a quarter of the memory traffic), the best are scored again in float.
+
+The int8 score of a row is wrong by a bounded amount. With ``x = c + r`` for a row and ``q = d + e`` for
+the query, each split into what its codes say and the rest, ``x·q - c·d = r·q + c·e``; so, since x and q
+have length 1, by no more than ``|r| + (1 + |r|) |e|``, where ``|r|`` is at most half a code step in each
+dimension. Whatever could still belong to the best by that bound is scored in float as well.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,8 +22,16 @@ from searchsvc.index.arrays import read_array, write_arrays
 
 Floats = NDArray[np.float32]
 
+_ROUNDING = np.float32(1e-5)
+"""What sums in single precision may be off."""
+
+_BLOCK = 4096
+"""Passages scored in float at a time, to bound memory."""
+
+EXACT = 16
+"""How many of the best passages are exact, whatever the vectors."""
 RESCORED = 64
-"""How many of the best passages are scored again in float."""
+"""How many of the best by int8 are scored in float to begin with; most often that settles it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,13 +96,17 @@ class VectorView:
     """The vectors of one profile, joined to the sections of a snapshot."""
 
     def __init__(self, parts: Sequence[Part], section_keys: NDArray[np.uint64]) -> None:
-        """Join by key; ``section_keys`` has one key a section, 0 for sections without text."""
+        """Join by key; ``section_keys`` has one key a section, 0 for those that are not searched."""
+        keys = np.concatenate([np.empty(0, np.uint64), *(part.keys for part in parts)])
+        counts = np.concatenate([np.empty(0, np.int64), *(np.diff(part.bounds) for part in parts)])
         self._parts = [part for part in parts if len(part.rows)]
-        keys = np.concatenate([np.empty(0, np.uint64), *(part.keys for part in self._parts)])
-        counts = np.concatenate([np.empty(0, np.int64), *(np.diff(part.bounds) for part in self._parts)])
+        self._part_bounds = np.cumsum([0, *(len(part.rows) for part in self._parts)])
         self._bounds = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
         self._passages = _join(np.where(counts > 0, keys, 0), section_keys)
+        self._wanted = np.unique(self._passages[self._passages >= 0])
         self._with_rows = np.flatnonzero(counts > 0)
+        self.done: NDArray[np.bool_] = _join(keys, section_keys) >= 0
+        """Which sections a model has seen, with or without finding words in them."""
 
     @property
     def covered(self) -> NDArray[np.bool_]:
@@ -98,35 +116,66 @@ class VectorView:
     def cosines(self, query: Floats) -> Floats:
         """Return the cosine of every section with a unit query vector, shape ``(sections,)``.
 
-        A section counts by its best window. Sections without a vector get ``-inf``. The best
-        ``RESCORED`` passages are exact, the others within about 0.01.
+        A section counts by its best window. Sections without a vector get ``-inf``. The best ``EXACT``
+        are exact and no other stands above them; the others are within about 0.01.
         """
         scores = np.full(len(self._passages), -np.inf, np.float32)
-        if not self._parts or not np.any(query):
+        if not len(self._wanted) or not np.any(query):
             return scores
-        best = np.full(len(self._bounds) - 1, -np.inf, np.float32)
-        rows = np.concatenate([_scan(part, query) for part in self._parts])
-        best[self._with_rows] = np.maximum.reduceat(rows, self._bounds[self._with_rows])
+        best, ceiling = self._approximate(query)
         count = min(RESCORED, len(best))
-        for passage in np.argpartition(best, len(best) - count)[-count:]:
-            if best[passage] > -np.inf:
-                best[passage] = (self._rows(int(passage)) @ query).max()
-        covered = self._passages >= 0
-        scores[covered] = best[self._passages[covered]]
+        first = np.argpartition(best, len(best) - count)[-count:]
+        best[first] = self._exact(self._wanted[first], query)
+        if len(best) > count:
+            known = np.sort(best[first])
+            ceiling[first] = -np.inf
+            doubtful = np.flatnonzero(ceiling >= known[-min(EXACT, count)])
+            best[doubtful] = self._exact(self._wanted[doubtful], query)
+        scores[self._passages >= 0] = best[np.searchsorted(self._wanted, self._passages[self.covered])]
         return scores
 
     def of(self, section: int) -> Floats:
         """Return the float rows of one section, shape ``(windows, dimension)``; none when it has none."""
         passage = int(self._passages[section])
-        return self._rows(passage) if passage >= 0 else np.empty((0, 0), np.float32)
+        if passage < 0:
+            return np.empty((0, 0), np.float32)
+        return self._rows(np.arange(self._bounds[passage], self._bounds[passage + 1]))
 
-    def _rows(self, passage: int) -> Floats:
-        start, stop = int(self._bounds[passage]), int(self._bounds[passage + 1])
-        for part in self._parts:
-            if start < len(part.rows):
-                return part.rows[start:stop]
-            start, stop = start - len(part.rows), stop - len(part.rows)
-        raise IndexError(passage)
+    def _approximate(self, query: Floats) -> tuple[Floats, Floats]:
+        """Return the int8 score of each wanted passage and the most that it can really be."""
+        scanned = [_scan(part, query) for part in self._parts]
+        rows, slack = (np.concatenate([pair[side] for pair in scanned]) for side in (0, 1))
+        best = np.full(len(self._bounds) - 1, -np.inf, np.float32)
+        ceiling = best.copy()
+        starts = self._bounds[self._with_rows]
+        best[self._with_rows] = np.maximum.reduceat(rows, starts)
+        ceiling[self._with_rows] = np.maximum.reduceat(rows + slack, starts)
+        return best[self._wanted], ceiling[self._wanted]
+
+    def _exact(self, passages: NDArray[np.int64], query: Floats) -> Floats:
+        """Return the best float score of the rows of each passage.
+
+        Summed in double precision, so that equal rows score the same whatever else is in the batch.
+        """
+        best = np.empty(len(passages), np.float32)
+        for begin in range(0, len(passages), _BLOCK):
+            block = passages[begin : begin + _BLOCK]
+            starts = self._bounds[block]
+            counts = self._bounds[block + 1] - starts
+            firsts = np.cumsum(counts) - counts
+            rows = self._rows(np.repeat(starts - firsts, counts) + np.arange(counts.sum()))
+            products = rows.astype(np.float64) @ query.astype(np.float64)
+            best[begin : begin + _BLOCK] = np.maximum.reduceat(products, firsts)
+        return best
+
+    def _rows(self, numbers: NDArray[np.int64]) -> Floats:
+        """Return rows by number over all parts."""
+        out = np.empty((len(numbers), self._parts[0].rows.shape[1]), np.float32)
+        owner = np.searchsorted(self._part_bounds, numbers, side="right") - 1
+        for place in np.unique(owner).tolist():
+            mine = owner == place
+            out[mine] = self._parts[place].rows[numbers[mine] - self._part_bounds[place]]
+        return out
 
 
 def _join(keys: NDArray[np.uint64], wanted: NDArray[np.uint64]) -> NDArray[np.int64]:
@@ -139,14 +188,15 @@ def _join(keys: NDArray[np.uint64], wanted: NDArray[np.uint64]) -> NDArray[np.in
     return np.where((keys[found] == wanted) & (wanted != 0), found, -1)
 
 
-def _scan(part: Part, query: Floats) -> Floats:
-    """Return the approximate dot product of every row with the query."""
+def _scan(part: Part, query: Floats) -> tuple[Floats, Floats]:
+    """Return the dot product of every row with the query, and how far each may be off."""
     try:
         import simsimd
     except ImportError:
         exact: Floats = part.rows @ query
-        return exact
+        return exact, np.full(len(exact), _ROUNDING, np.float32)
     codes, scales = quantise(query[None, :])
     dots: NDArray[np.float64] = np.asarray(simsimd.cdist(codes, part.codes, metric="inner"))[0]
-    scaled: Floats = (dots * (part.scales * scales[0])).astype(np.float32)
-    return scaled
+    rest = np.float32(np.linalg.norm(query - codes[0] * scales[0]))
+    off = part.scales * np.float32(math.sqrt(len(query)) / 2)
+    return (dots * (part.scales * scales[0])).astype(np.float32), off + (1 + off) * rest + _ROUNDING

@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from searchsvc.index.calibration import Calibration
 from searchsvc.index.open import Frame
 from searchsvc.index.postings import Postings
 from searchsvc.index.segments import Segment
+from searchsvc.languages import CODES
 
 Mask = NDArray[np.bool_]
 
@@ -72,6 +74,19 @@ class Corpus:
         return np.concatenate(
             [np.empty(0, np.float32), *(frame.vectors(identity).cosines(query) for frame in self.frames)]
         )
+
+    def calibrations(self, identity: str) -> list[Calibration]:
+        """Return what cosines of a profile mean, for each root where that was measured."""
+        return [frame.calibrations[identity] for frame in self.frames if identity in frame.calibrations]
+
+    def language_share(self, code: str) -> float:
+        """Return the share of sections of a known language that are in this one; 1 when none is known."""
+        known = self._languages[1:].sum()
+        return float(self._languages[CODES.index(code)] / known) if known else 1.0
+
+    @cached_property
+    def _languages(self) -> NDArray[np.int64]:
+        return np.bincount(self.column("language")[self.live], minlength=len(CODES))
 
     def coverage(self, identity: str) -> tuple[int, int]:
         """Return how many live sections with text have vectors of a profile, and how many there are."""

@@ -1,8 +1,9 @@
 """Whether anything here is relevant at all.
 
 Decided from two kinds of evidence that mean the same for every corpus: which share of the question's
-informative words the best section holds, and how far its vector stands above the background. A raw
-score would mean something else for every model and question.
+informative words the best section holds, and where its cosine lies between what questions about other
+matters get here and what near neighbours get. A raw score would mean something else for every model and
+question. Thresholds were chosen so that about 2 % of real questions are lost; see benchmark/RESULTS.md.
 """
 
 from collections.abc import Sequence
@@ -10,12 +11,21 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from searchsvc.languages import ideograph_share
+from searchsvc.ranking.fuse import Fused
 from searchsvc.ranking.lexical import LexicalScores
 
-LEXICAL_COVERAGE = 0.25
-"""Share of informative words that makes a section relevant by itself."""
-VECTOR_MARGIN = 4.0
-"""Standard deviations above the background that make a section relevant by itself."""
+MIN_COVERAGE = 0.25
+"""Share of the question's informative words that the best section must hold, when words alone decide."""
+MIN_EARNED = 0.03
+"""Share of what the question could earn that the best section must earn, when words alone decide."""
+MIN_SUM = 0.55
+"""Of coverage and relevance together."""
+MIN_RELEVANCE = 0.3
+"""Of the best vector, when it decides alone."""
+IDEOGRAPH_FACTOR = 0.8
+"""Pairs of characters overlap, so a question in Chinese matches fewer of its terms than one in English."""
+_LOOKED_AT = 3
 
 
 def membership(words: LexicalScores, ordinals: Sequence[int]) -> NDArray[np.bool_]:
@@ -25,22 +35,29 @@ def membership(words: LexicalScores, ordinals: Sequence[int]) -> NDArray[np.bool
     return np.array(rows, bool).reshape(len(words.matches), len(wanted))
 
 
-def coverage(words: LexicalScores, ordinals: Sequence[int]) -> float:
-    """Return the largest share, by IDF, of the question's terms that one of these sections holds.
+def coverage(fused: Fused, query: str) -> float:
+    """Return the largest share, by IDF, of the question's terms that one of the best sections holds.
 
     Terms the corpus does not know count too: they are the most informative.
     """
-    idf = np.array([match.idf for match in words.matches])
-    if not len(ordinals) or not idf.sum():
+    words = fused.lexical
+    weights = np.array([match.idf * match.count for match in words.matches])
+    best = fused.ordinals[:_LOOKED_AT].tolist()
+    if not best or not weights.sum():
         return 0.0
-    return float((idf @ membership(words, ordinals)).max() / idf.sum())
+    share = float((weights @ membership(words, best)).max() / weights.sum())
+    return min(share * (1 + IDEOGRAPH_FACTOR * ideograph_share(query)), 1.0)
 
 
-def is_relevant(share: float, margin: float | None) -> bool:
-    """Decide from the coverage and, where there are vectors, the margin of the best."""
-    if share >= LEXICAL_COVERAGE:
-        return True
-    return margin is not None and margin >= VECTOR_MARGIN
+def is_relevant(fused: Fused, share: float) -> bool:
+    """Decide from the coverage and, where the model reads the question, the relevance of the best vector."""
+    if not len(fused.ordinals):
+        return False
+    vector = fused.vector
+    if vector is None or vector.relevance is None or not vector.trust:
+        earned = float(fused.lexical.scores[fused.ordinals[:_LOOKED_AT]].max()) * fused.lexical.known_share
+        return share >= MIN_COVERAGE and earned >= MIN_EARNED
+    return vector.relevance + share >= MIN_SUM or vector.relevance >= MIN_RELEVANCE
 
 
 def _among(ordinals: NDArray[np.int32], wanted: NDArray[np.int32]) -> NDArray[np.bool_]:

@@ -11,7 +11,7 @@ from searchsvc.index.catalog import Catalog, NoteRow, SectionRow
 from searchsvc.items import Channel, ChannelScore, Hit
 from searchsvc.ranking.corpus import Corpus
 from searchsvc.ranking.evidence import membership
-from searchsvc.ranking.fuse import HEADING_BONUS, Fused
+from searchsvc.ranking.fuse import Fused
 from searchsvc.ranking.lexical import TermMatch
 from searchsvc.ranking.titles import places_said
 
@@ -107,7 +107,7 @@ def _channels(ordinal: int, fused: Fused) -> dict[Channel, ChannelScore]:
         "link": _standing(words.links, ordinal),
     }
     said = ordinal in fused.said
-    channels["title"] = ChannelScore(1 if said else 0, HEADING_BONUS if said else 0.0)
+    channels["title"] = ChannelScore(1 if said else 0, 1.0 if said else 0.0)
     if fused.vector is not None:
         channels["vector"] = _standing(fused.vector.cosines, ordinal)
     return channels

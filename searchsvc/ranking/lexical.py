@@ -26,6 +26,8 @@ K_POOL = 11.0
 """Saturation of the pooled weight; large, since body text has saturated before."""
 K_QUERY = 0.7
 """Saturation of repeated words in the question."""
+JOINED_COUNT = 0.5
+"""What a name made of neighbouring words counts of a word."""
 RELATED_SHARE = 0.4
 """What a related word counts of the word itself."""
 
@@ -56,6 +58,18 @@ class TermMatch:
 
 
 @dataclass(frozen=True, slots=True)
+class Terms:
+    """A question as terms."""
+
+    line: tuple[str, ...] = ()
+    """In order, with repetitions and with what ``counted`` leaves out."""
+    counted: tuple[str, ...] = ()
+    """Those that are scored."""
+    joined: tuple[str, ...] = ()
+    """Names that neighbouring words would make; they help where they exist and cost nothing where not."""
+
+
+@dataclass(frozen=True, slots=True)
 class LexicalScores:
     """What the lexical and link channels say of every section."""
 
@@ -64,9 +78,16 @@ class LexicalScores:
     links: Floats
     """The part that incoming links add."""
     matches: tuple[TermMatch, ...]
+    """Of the counted terms."""
     total: float
-    """Sum of IDFs of the terms the corpus knows."""
+    """Sum of weighted IDFs of the counted terms that the corpus knows."""
     k: float = K_POOL
+
+    @property
+    def known_share(self) -> float:
+        """Share of the question, by IDF, whose terms the corpus knows at all."""
+        everything = sum(match.idf * match.count for match in self.matches)
+        return self.total / everything if everything else 0.0
 
     def of_term(self, match: TermMatch, ordinal: int) -> float:
         """Return what one term adds to the score of one section."""
@@ -80,36 +101,39 @@ class LexicalScores:
         )
 
 
-def lexical(
-    corpus: Corpus, terms: Sequence[str], *, related: bool = False, k: float = K_POOL
-) -> LexicalScores:
-    """Score every section for the terms of a question (with repetitions).
+def lexical(corpus: Corpus, terms: Terms, *, related: bool = False, k: float = K_POOL) -> LexicalScores:
+    """Score every section for the terms of a question.
 
     Words of the corpus that are forms of a term count for it, a little, when the corpus does not hold
     the term itself, or always when ``related``.
     """
-    counts = Counter(terms)
+    counts = Counter(terms.counted)
     matches = tuple(
         match_term(corpus, term, n * (1 + K_QUERY) / (n + K_QUERY), related=related)
         for term, n in counts.items()
     )
+    extra = [match_term(corpus, term, JOINED_COUNT, exact=True) for term in set(terms.joined) - set(counts)]
     total = sum(match.idf * match.count for match in matches if match.known)
     scores, links = np.zeros(len(corpus), np.float32), np.zeros(len(corpus), np.float32)
-    for match in matches:
+    for match in (*matches, *extra):
         factor = np.float32(match.idf * match.count / total if total else 0.0)
-        scores[match.ordinals] += factor * match.weights / (k + match.weights)
-        pooled = match.base_weights + match.link_weights
-        gain = factor * (pooled / (k + pooled) - match.base_weights / (k + match.base_weights))
-        links[match.linked] += gain
+        scores[match.ordinals] += factor * (match.weights / (k + match.weights))
+        if len(match.linked):
+            pooled = match.base_weights + match.link_weights
+            links[match.linked] += factor * (
+                pooled / (k + pooled) - match.base_weights / (k + match.base_weights)
+            )
     return LexicalScores(scores + links, links, matches, total, k)
 
 
-def match_term(corpus: Corpus, term: str, count: float = 1.0, *, related: bool = False) -> TermMatch:
-    """Find a term in all segments and among the texts of links."""
+def match_term(
+    corpus: Corpus, term: str, count: float = 1.0, *, related: bool = False, exact: bool = False
+) -> TermMatch:
+    """Find a term in all segments and among the texts of links; ``exact`` looks for no related words."""
     numbers = tuple(segment.postings.find(term) for _, segment in corpus.segments)
     ordinals, weights, frequency = _find(corpus, term, numbers)
     linked, link_weights = _find_links(corpus, term)
-    if related or not len(ordinals):
+    if related or not (exact or len(ordinals)):
         ordinals, weights = _with_related(corpus, term, ordinals, weights)
         frequency = frequency or len(ordinals)
     frequency = min(frequency, corpus.count)
@@ -170,7 +194,8 @@ def _meant(postings: Postings, term: str, number: int) -> Sequence[int]:
 
 
 def _find_links(corpus: Corpus, term: str) -> tuple[Ints, Floats]:
-    found, weights = [], []
+    found: list[Ints] = []
+    weights: list[Floats] = []
     for view in corpus.anchors:
         for number in _meant(view.postings, term, view.postings.find(term)):
             sections, values = view.postings.of(number)
@@ -179,6 +204,8 @@ def _find_links(corpus: Corpus, term: str) -> tuple[Ints, Floats]:
             weights.append(values[places >= 0])
     if not found:
         return np.empty(0, np.int32), np.empty(0, np.float32)
+    if len(found) == 1 and (np.diff(found[0]) > 0).all():
+        return found[0], weights[0]
     ordinals, inverse = np.unique(_joined(found, np.int32), return_inverse=True)
     summed = np.bincount(inverse, weights=_joined(weights, np.float32), minlength=len(ordinals))
     return ordinals, summed.astype(np.float32)

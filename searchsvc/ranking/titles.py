@@ -11,12 +11,14 @@ from searchsvc.ranking.corpus import Corpus
 from searchsvc.ranking.lexical import TermMatch
 
 Ordinals = NDArray[np.int64]
+Mask = NDArray[np.bool_]
 
 _PLACES = {field: number for number, field in enumerate(FIELDS)}
-_HEADING, _TITLE = _PLACES["heading"], _PLACES["title"]
+_HEADING, _TITLE, _ALIASES = _PLACES["heading"], _PLACES["title"], _PLACES["aliases"]
 _NAMED = {
     "heading": "heading",
     "title": "title",
+    "aliases": "alias",
     "file": "file name",
     "path": "parent heading",
     "properties": "tags",
@@ -25,18 +27,21 @@ _NAMED = {
 
 def headings_said(
     corpus: Corpus, terms: Sequence[str], matches: Sequence[TermMatch], candidates: Ordinals
-) -> Ordinals:
-    """Return the candidates whose whole heading stands as a phrase in the question.
+) -> tuple[Ordinals, Ordinals]:
+    """Return the candidates whose heading is the question, and those whose heading stands in it as a phrase.
 
-    Stop words are passed over on both sides. A title heading counts as the note's title.
+    A level-1 heading counts as the note's title; a note's first section also answers to its title and
+    aliases. Stop words are passed over on both sides.
     """
     by_term = {match.term: match.numbers for match in matches}
-    said = [np.empty(0, np.int64)]
+    exact, said = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     for number, (base, segment) in enumerate(corpus.segments):
         places = candidates[(candidates >= base) & (candidates < base + len(segment.sections))] - base
-        ids = [by_term[term][number] for term in terms]
-        said.append(places[_are_said(segment, places, ids)] + base)
-    return np.concatenate(said)
+        ids = [by_term[term][number] if term in by_term else -1 for term in terms]
+        is_exact, is_said = _compare(segment, places, ids)
+        exact.append(places[is_exact] + base)
+        said.append(places[is_said & ~is_exact] + base)
+    return np.concatenate(exact), np.concatenate(said)
 
 
 def places_said(corpus: Corpus, matches: Sequence[TermMatch], ordinal: int) -> list[str]:
@@ -51,21 +56,23 @@ def places_said(corpus: Corpus, matches: Sequence[TermMatch], ordinal: int) -> l
     return [label for field, label in _NAMED.items() if not wanted.isdisjoint(cells[_PLACES[field]])]
 
 
-def _are_said(segment: Segment, places: Ordinals, ids: Sequence[int]) -> NDArray[np.bool_]:
-    """Tell for each section whether its heading is a run of ``ids``."""
+def _compare(segment: Segment, places: Ordinals, ids: Sequence[int]) -> tuple[Mask, Mask]:
+    """Tell for each section whether its heading is ``ids``, and whether it is a run of them."""
+    exact, said = np.zeros(len(places), bool), np.zeros(len(places), bool)
+    if not len(segment.stream_terms) or not ids:
+        return exact, said
+    table, bounds, line = segment.sections, segment.stream_bounds, _line(ids)
     cells = places * len(FIELDS)
-    starts, stops = segment.stream_bounds[cells + _HEADING], segment.stream_bounds[cells + _HEADING + 1]
-    is_title = (starts == stops) & (segment.sections["level"][places] <= 1)
-    starts = np.where(is_title, segment.stream_bounds[cells + _TITLE], starts)
-    stops = np.where(is_title, segment.stream_bounds[cells + _TITLE + 1], stops)
-    said = np.zeros(len(places), bool)
-    if not len(segment.stream_terms):
-        return said
-    firsts = segment.stream_terms[np.minimum(starts, len(segment.stream_terms) - 1)]
-    line = _line(ids)
-    for number in np.flatnonzero((stops > starts) & np.isin(firsts, ids)):
-        said[number] = _line(segment.stream_terms[starts[number] : stops[number]].tolist()) in line
-    return said
+    is_title = (bounds[cells + _HEADING] == bounds[cells + _HEADING + 1]) & (table["level"][places] <= 1)
+    is_first = (places == 0) | (table["note"][places] != table["note"][np.maximum(places - 1, 0)])
+    for field, applies in ((_HEADING, ~is_title), (_TITLE, is_title | is_first), (_ALIASES, is_first)):
+        starts, stops = bounds[cells + field], bounds[cells + field + 1]
+        firsts = segment.stream_terms[np.minimum(starts, len(segment.stream_terms) - 1)]
+        for number in np.flatnonzero(applies & (stops > starts) & np.isin(firsts, ids)):
+            words = segment.stream_terms[starts[number] : stops[number]].tolist()
+            exact[number] |= words == list(ids)
+            said[number] |= _line(words) in line and (field != _TITLE or bool(is_title[number]))
+    return exact, said
 
 
 def _line(terms: Iterable[int]) -> str:

@@ -6,14 +6,19 @@ give the best of N: about ``sqrt(2 ln N)`` standard deviations (the expected max
 """
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from searchsvc.tokens import is_unspaced
+from searchsvc.index.calibration import Calibration
+from searchsvc.languages import FUNCTION_WORDS, ideograph_share, language_of_question
 
 Floats = NDArray[np.float32]
+
+_PRIOR_COUNT = 10
+"""How many sections the model's own background counts as."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,26 +29,42 @@ class VectorScores:
     """Shape ``(sections,)``; ``-inf`` where there is no vector."""
     standing: Floats
     """0 for the background or below, about 1 for what chance would give the best, more for real hits."""
-    margin: float
-    """Of the best section above the mean, in standard deviations."""
-    share: float
-    """How much the model understands of the question, 0 to 1."""
+    relevance: float | None
+    """Of the best section: 0 what foreign questions get, 1 what near neighbours get; none if not measured."""
+    trust: float
+    """How much these vectors count, see ``trust_in``."""
 
 
-def vector_scores(cosines: Floats, share: float) -> VectorScores:
-    """Put cosines on the scale of the background; ``share`` is passed through."""
-    standing = np.zeros_like(cosines)
+def vector_scores(cosines: Floats, trust: float, calibrations: Sequence[Calibration] = ()) -> VectorScores:
+    """Put cosines on the scale of the background.
+
+    ``calibrations`` are those of the profile, one a root; in a small corpus they steady the background.
+    """
     covered = cosines > -np.inf
-    known = cosines[covered]
-    if len(known) < 2:
-        return VectorScores(cosines, np.where(covered, np.float32(1), standing), 0.0, share)
-    z = (known - known.mean()) / (known.std() + 1e-9)
-    standing[covered] = np.maximum(z, 0) / math.sqrt(2 * math.log(max(len(known), 3)))
-    return VectorScores(cosines, standing, float(z.max()), share)
+    known = cosines if covered.all() else cosines[covered]
+    if not len(known):
+        return VectorScores(cosines, np.zeros_like(cosines), None, trust)
+    count, mean, variance = len(known), float(known.mean()), float(known.var())
+    if calibrations:
+        prior = calibrations[0]
+        mean = (count * mean + _PRIOR_COUNT * prior.mean) / (count + _PRIOR_COUNT)
+        variance = (count * variance + _PRIOR_COUNT * prior.deviation**2) / (count + _PRIOR_COUNT)
+    scale = np.float32((math.sqrt(variance) + 1e-9) * math.sqrt(2 * math.log(max(count, 3))))
+    standing = np.maximum((cosines - np.float32(mean)) / scale, np.float32(0))
+    best = float(known.max())
+    relevance = max((calibration.relevance(best) for calibration in calibrations), default=None)
+    return VectorScores(cosines, standing, relevance, trust)
 
 
-def understood_share(terms: list[str], languages: tuple[str, ...]) -> float:
-    """Return the share of a question's terms that are in a script the model knows."""
-    if not terms or {"*", "zh", "ja", "ko"} & set(languages):
-        return 1.0
-    return 1 - sum(map(is_unspaced, terms)) / len(terms)
+def trust_in(query: str, languages: Sequence[str], share_of: Callable[[str], float]) -> float:
+    """Return how much the vectors of a model count for a question: 0 not at all, 1 as usual, up to 2.
+
+    A model of one language says nothing of others. A model of many counts the more, the less of the
+    corpus is in the question's language (``share_of`` a language code): there, words cannot match.
+    """
+    language = language_of_question(query)
+    if "*" in languages or len(languages) > 1:
+        return 2 - (share_of(language) if language else 1.0)
+    if language in FUNCTION_WORDS and language not in languages:
+        return 0.0
+    return 1 - ideograph_share(query)

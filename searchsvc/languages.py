@@ -1,0 +1,92 @@
+"""Which language a text is in, by its function words and its script: enough to weigh evidence, not to label.
+
+Used to drop the function words of a question's own language, and to know how much of a corpus is in the
+language of a question, since words cannot match across languages and vectors can.
+"""
+
+import re
+
+from searchsvc.tokens import fold
+
+_FUNCTION_WORDS_TEXT = {
+    "en": """the of and to in is was for that with as are on by what how which who when where why does did do
+        can i my it this from not be or an a at if you your""",
+    "de": """der die das den dem des ein eine einer eines einem einen und oder aber nicht ist sind war waren
+        wird werden wurde wurden hat haben hatte kann können konnte sich auf aus bei für im ins mit nach von
+        vom vor zu zum zur über unter durch als auch am es er sie wir ihr was wer wie wo wann warum welche
+        welcher welches welchen welchem wenn dass daß man um so nur noch viele viel""",
+    "es": """el la los las un una unos unas y o pero no es son era eran fue fueron ser está están ha han había
+        se que qué quién quiénes cuál cuáles cómo dónde cuándo cuánto cuántos cuántas de del al a en con por
+        para sin sobre entre su sus lo le les más como si este esta esto estos estas ese esa""",
+    "fr": """le la les un une des et ou mais ne pas est sont était étaient être a ont avait se que qui quoi
+        quel quelle quels quelles comment où quand pourquoi de du au aux à en dans avec par pour sans sur
+        entre son sa ses ce cette ces il elle ils elles on nous vous plus comme si d l qu""",
+    "it": """il lo la i gli le un uno una e o ma non è sono era erano essere ha hanno aveva si che chi cosa
+        quale quali come dove quando perché di del della dei delle al alla a in con per senza su tra fra suo
+        sua questo questa più da dal dalla nel nella""",
+    "pt": """o a os as um uma uns umas e ou mas não é são era eram foi foram ser está estão tem há se que quem
+        qual quais como onde quando porque de do da dos das ao à em no na nos nas com por para sem sobre
+        entre seu sua mais este esta isto""",
+    "nl": """de het een en of maar niet is zijn was waren wordt worden werd heeft hebben had kan zich op uit
+        bij voor in met naar van te over onder door als ook aan er hij zij wij wat wie hoe waar wanneer
+        waarom welke dat dit deze die om""",
+}
+FUNCTION_WORDS = {
+    code: frozenset(fold(word) for word in text.split()) for code, text in _FUNCTION_WORDS_TEXT.items()
+}
+"""Function words by ISO 639-1 code, folded as terms are."""
+
+CODES = ("", "en", "de", "es", "fr", "it", "pt", "nl", "zh", "ja", "ko")
+"""Languages that are told apart; a section stores the place of its own, 0 for unknown."""
+
+_WORD = re.compile(r"[^\W\d_]+")
+_IDEOGRAPH = re.compile(
+    "[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af\U00020000-\U0002ffff]"
+)
+_KANA = re.compile("[\u3040-\u30ff]")
+_HANGUL = re.compile("[\uac00-\ud7af]")
+_SAMPLE_CHARACTERS = 600
+_MIN_WORDS = 2
+_MIN_IDEOGRAPH_SHARE = 0.15
+_CLEARLY = 1.5
+
+
+def language_of(text: str) -> str:
+    """Return the code of a text's language, judged by its beginning; empty when there is no telling."""
+    text = text[:_SAMPLE_CHARACTERS]
+    script = "" if text.isascii() else _by_script(text)
+    if script:
+        return script
+    counts = _counts(text)
+    best = max(counts, key=lambda code: (counts[code], code == "en"))
+    return best if counts[best] >= _MIN_WORDS else ""
+
+
+def language_of_question(text: str) -> str:
+    """Return the code of a question's language; one in Latin script is English unless clearly another."""
+    code = language_of(text)
+    if code in FUNCTION_WORDS and code != "en":
+        counts = _counts(text[:_SAMPLE_CHARACTERS])
+        if counts[code] <= _CLEARLY * counts["en"]:
+            return "en"
+    return code
+
+
+def ideograph_share(text: str) -> float:
+    """Return the share of a text's letters that are Chinese, Japanese or Korean."""
+    letters = sum(map(len, _WORD.findall(text)))
+    return len(_IDEOGRAPH.findall(text)) / letters if letters else 0.0
+
+
+def _by_script(text: str) -> str:
+    count = len(_IDEOGRAPH.findall(text))
+    if count < _MIN_WORDS or ideograph_share(text) <= _MIN_IDEOGRAPH_SHARE:
+        return ""
+    if 2 * len(_HANGUL.findall(text)) > count:
+        return "ko"
+    return "ja" if 8 * len(_KANA.findall(text)) > count else "zh"
+
+
+def _counts(text: str) -> dict[str, int]:
+    words = [fold(word) for word in _WORD.findall(text)]
+    return {code: sum(word in known for word in words) for code, known in FUNCTION_WORDS.items()}

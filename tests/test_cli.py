@@ -1,0 +1,113 @@
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from searchsvc import __version__
+from searchsvc.cli import main
+from tests.notes import write_notes
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    monkeypatch.setenv("SEARCHSVC_MODEL", "none")
+    monkeypatch.setenv("SEARCHSVC_INSTANT_MODEL", "none")
+    monkeypatch.setenv("SEARCHSVC_CONFIG", str(tmp_path / "none.yaml"))
+    monkeypatch.setenv("SEARCHSVC_DATA_DIR", str(tmp_path / "data"))
+    write_notes(tmp_path / "notes")
+    monkeypatch.chdir(tmp_path / "notes")
+
+    def invoke(*arguments):
+        return CliRunner().invoke(main, arguments)
+
+    return invoke
+
+
+def test_index_tells_what_it_did_and_a_second_run_finds_nothing_to_do(run):
+    assert "notes: 6 notes added" in run("index", ".").output
+    assert "0 notes added, 0 changed, 0 removed, 6 unchanged" in run("index", ".").output
+
+
+def test_index_names_a_root(run):
+    assert "wiki: 6 notes added" in run("index", ".", "--name", "wiki").output
+
+
+def test_search_shows_rank_path_lines_heading_path_and_snippet(run):
+    result = run("search", "water tomatoes")
+    assert result.exit_code == 0
+    assert " 1 garden/tomatoes.md:9-12" in result.output
+    assert "Tomatoes > Watering" in result.output
+    assert "Water tomatoes deeply" in result.output
+
+
+def test_search_prints_json_with_channels_and_terms(run):
+    result = json.loads(run("search", "water tomatoes", "--json", "--explain").output)
+    best = result["hits"][0]
+    assert best["section"]["slug"] == "watering"
+    assert best["channels"]["lexical"]["rank"] == 1
+    assert set(best["terms"]) == {"water", "tomato"}
+
+
+def test_search_with_a_budget_prints_the_reply_of_an_agent(run):
+    result = run("search", "water tomatoes", "--budget", "300")
+    assert "=== 1. garden/tomatoes.md#watering" in result.output
+
+
+def test_search_filters_by_path_and_tag(run):
+    result = json.loads(run("search", "tomatoes", "--json", "--path", "kitchen").output)
+    assert {hit["path"] for hit in result["hits"]} == {"kitchen/soup.md"}
+    result = json.loads(run("search", "heap", "--json", "--tag", "garden").output)
+    assert {hit["path"] for hit in result["hits"]} == {"garden/compost.md"}
+
+
+def test_nothing_found_has_an_exit_code_of_its_own(run):
+    result = run("search", "xylophone quartet")
+    assert result.exit_code == 3
+    assert "Nothing relevant" in result.output
+
+
+def test_an_error_is_one_line_and_exit_code_1(run):
+    result = run("search", "tomatoes", "--path", "gardn")
+    assert result.exit_code == 1
+    assert "nearest: 'garden'" in result.output
+    assert "Traceback" not in result.output
+
+
+def test_a_folder_that_is_none_is_named_with_what_was_found(run):
+    result = run("index", "index.md")
+    assert result.exit_code == 1
+    assert "index.md: found a file, expected a folder" in result.output
+
+
+def test_find_lists_notes_and_their_regions(run):
+    result = run("find", "tomatoes")
+    assert result.exit_code == 0
+    assert "garden/tomatoes.md" in result.output
+
+
+def test_status_tells_notes_sections_and_links(run):
+    run("index", ".")
+    output = run("status").output
+    assert "6 notes" in output
+    assert "model: none" in output
+
+
+def test_config_show_prints_every_setting_with_its_source_file(run, tmp_path):
+    output = run("config", "show").output
+    assert f"data_dir: {tmp_path / 'data'}" in output
+    assert "model: none" in output
+
+
+def test_an_unknown_setting_in_the_config_file_names_the_nearest(run, tmp_path):
+    file = tmp_path / "bad.yaml"
+    file.write_text("modle: none\n")
+    result = run("--config", str(file), "status")
+    assert result.exit_code == 1
+    assert "did you mean 'model'?" in result.output
+
+
+def test_version_and_help_are_there(run):
+    assert __version__ in run("--version").output
+    for command in ("index", "search", "find", "serve", "status", "config"):
+        assert command in run("--help").output
+        assert "Usage" in run(command, "--help").output
