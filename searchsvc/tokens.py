@@ -12,23 +12,42 @@ from collections.abc import Callable, Iterator
 
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005\u3007\u3040-\u30ff\u31f0-\u31ff" \
     "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af\u1100-\u11ff\U00020000-\U0003ffff"  # fmt: skip
-_MARKS = "\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u0900-\u0963\u0966-\u0e31\u0e34-\u0eff" \
-    "\u0f71-\u0f84\u102b-\u103e\u17b4-\u17d3"  # fmt: skip
-_W = f"[\\w{_MARKS}]"
-_CHUNK = re.compile(
-    rf"(?:(?<![\w.])\.)?{_W}+(?:[.\-'’]{_W}+|(?<=\d)[:/](?=\d){_W}+)*(?:(?:\+\+|\#)(?![+\#\w]))?"
+_MARK_BLOCKS = ((0x300, 0x2000), (0x2CE0, 0x3100), (0xA660, 0xAC00), (0xFB1E, 0xFE30), (0x10A00, 0x11F00))
+_MARKS = "".join(
+    chr(code)
+    for start, stop in _MARK_BLOCKS
+    for code in range(start, stop)
+    if unicodedata.category(chr(code)).startswith("M")
 )
+_EMOJI = "\u2600-\u27bf\u2b00-\u2bff\U0001f000-\U0001f3fa\U0001f400-\U0001faff"
+_W = f"[\\w{_MARKS}]"
+_SIGNS = r"\+\+(?![+A-Za-z_])|\#(?![+\#\w])"
+_CHUNK = re.compile(rf"(?:(?<![\w.])\.)?{_W}+(?:[.\-'’]{_W}+|(?<=\d)[:/](?=\d){_W}+)*(?:{_SIGNS})?")
+_CHUNK_OR_EMOJI = re.compile(f"{_CHUNK.pattern}|[{_EMOJI}]")
+_INVISIBLE = re.compile(
+    "[\u00ad\u034f\u061c\u0640\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff"
+    "\U000e0000-\U000e01ef]"
+)
+"""Soft hyphens, joiners, direction marks and the like, which a reader does not see inside a word."""
+_HYPHEN = re.compile("[\u2010\u2011\u2212]")
 _WORD = re.compile(r"\w+")
 _UNSPACED_RUN = re.compile(f"[{_UNSPACED}]+")
 _SCRIPT_RUN = re.compile(f"[{_UNSPACED}]+|[^{_UNSPACED}]+")
 _SEPARATOR = re.compile(r"[.\-'’_:/+#]+")
 _LETTERS_SEPARATOR = re.compile(r"(?<=\D)[.\-'’_]+|[.\-'’_]+(?=\D)")
 _HUMP = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
-_SIGNED_NAME = re.compile(r"\w{1,2}(?:\+\+|#)")
+_SIGNED_NAME = re.compile(r"(?:.*[.\-_:/])?(\w{1,2}(?:\+\+|#))")
+_VERSION = re.compile(r"[vV](\d+(?:\.\d+)+)")
+_JOINED = re.compile("[:/]")
 _POSSESSIVE = re.compile(r"['’]s$")
 _DATA_URI = re.compile(r"data:[\w.+/-]{1,100};base64,[A-Za-z0-9+/=]+")
 _ACCENT = re.compile("[\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670]")
-_MAX_CHUNK = 80
+_LETTERS = str.maketrans(
+    {"ø": "o", "ł": "l", "đ": "d", "ħ": "h", "ŧ": "t", "ı": "i", "ð": "d", "þ": "th", "æ": "ae", "œ": "oe"}
+)
+"""Letters that Unicode does not take apart and people type without their strokes."""
+_MAX_WORD = 80
+_MAX_REMEMBERED = 32
 _MAX_QUERY = 10_000
 _PLAIN_WORD = re.compile(rf"(?:(?![_{_UNSPACED}])\w)+")
 
@@ -36,7 +55,7 @@ _PUNCTUATION = re.compile(r"[^A-Za-z0-9\s]")
 _DIGIT = re.compile(r"[0-9]")
 _OPAQUE = re.compile(r"[A-Za-z0-9+=_-]{24,}")
 
-VERSION = 1
+VERSION = 2
 """Raised with every change of the rules, so that indexes made by older ones are rebuilt."""
 
 STOP_WORDS = frozenset(
@@ -49,7 +68,7 @@ languages.FUNCTION_WORDS, since many of them mean something in English."""
 
 
 class Tokenizer:
-    """Splits text into terms; remembers every chunk it has seen, since most words repeat."""
+    """Splits text into terms; remembers every word it has seen, since most words repeat."""
 
     def __init__(self, *, stemming: bool = True) -> None:
         self._stem = _english_stemmer() if stemming else str
@@ -64,7 +83,9 @@ class Tokenizer:
         for chunk in _chunks(text):
             found = seen.get(chunk)
             if found is None:
-                found = seen[chunk] = self._analyse(chunk, query=False)
+                found = self._analyse(chunk, query=False)
+                if len(chunk) <= _MAX_REMEMBERED:
+                    seen[chunk] = found
             out += found
         return out
 
@@ -95,7 +116,7 @@ class Tokenizer:
         return joined
 
     def _analyse(self, chunk: str, *, query: bool) -> tuple[str, ...]:
-        chunk = _POSSESSIVE.sub("", chunk[:_MAX_CHUNK])
+        chunk = _POSSESSIVE.sub("", chunk)
         if not _UNSPACED_RUN.search(chunk):
             return self._words(chunk)
         terms: list[str] = []
@@ -107,21 +128,32 @@ class Tokenizer:
         return tuple(terms)
 
     def _words(self, chunk: str) -> tuple[str, ...]:
-        """Return the parts of a chunk and, when it has several, the whole."""
+        """Return the parts of a chunk and, when it has several, the whole.
+
+        Of a chunk too long to be a word only the parts count, cut to a sensible length.
+        """
+        if len(chunk) > _MAX_WORD:
+            return tuple(t for piece in _SEPARATOR.split(chunk) for t in self._words(piece[:_MAX_WORD]))
         if chunk.isalpha() and chunk.islower():
             return (self._stem(fold(chunk)),)
-        if _SIGNED_NAME.fullmatch(chunk):
+        signed = _SIGNED_NAME.fullmatch(chunk)
+        if signed and signed.group(1) == chunk:
             return (fold(chunk),)
         parts: list[str] = []
-        pieces = [piece for piece in _SEPARATOR.split(chunk) if piece]
-        for piece in pieces:
+        for piece in _SEPARATOR.split(chunk):
             humps = _HUMP.findall(piece) if piece.isascii() else [piece]
             if len(humps) > 1 and sum(map(len, humps)) == len(piece) and not _is_code(piece):
                 parts += [hump for hump in humps if len(hump) > 1] or [piece]
             else:
                 parts.append(piece)
-        whole = chunk if chunk[0] == "." else _LETTERS_SEPARATOR.sub("", chunk.rstrip("+#"))
-        return tuple(dict.fromkeys(self._stem(fold(term)) for term in [*parts, whole]))
+        if not any(parts):
+            return ()
+        parts += _inner_wholes(chunk)
+        if signed:
+            parts.append(signed.group(1))
+        whole = chunk if chunk[0] == "." else _whole(chunk)
+        folded = dict.fromkeys(self._stem(fold(term)) for term in [*parts, whole])
+        return tuple(term for term in folded if term)
 
 
 def is_single_unspaced(term: str) -> bool:
@@ -137,9 +169,22 @@ def is_unspaced(term: str) -> bool:
 def _chunks(text: str) -> list[str]:
     if "base64," in text:
         text = _DATA_URI.sub(" ", text)
-    if not text.isascii():
-        text = unicodedata.normalize("NFKC", text)
-    return _CHUNK.findall(text)
+    if text.isascii():
+        return _CHUNK.findall(text)
+    text = unicodedata.normalize("NFKC", _INVISIBLE.sub("", text))
+    return _CHUNK_OR_EMOJI.findall(_HYPHEN.sub("-", text).replace("\u02bc", "'"))
+
+
+def _whole(chunk: str) -> str:
+    """Return a name of several parts as one term; separators between digits keep their meaning."""
+    return _LETTERS_SEPARATOR.sub("", chunk.rstrip("+#"))
+
+
+def _inner_wholes(chunk: str) -> list[str]:
+    """Return the names inside a chunk: the address of ``10.0.0.1:80``, the number of ``v1.2.3``."""
+    inner = [_whole(part) for part in _JOINED.split(chunk)] if _JOINED.search(chunk) else []
+    version = _VERSION.match(chunk)
+    return [*inner, version.group(1).split(".")[0], version.group(1)] if version else inner
 
 
 def _is_code(piece: str) -> bool:
@@ -158,7 +203,7 @@ def fold(text: str) -> str:
     """Fold case and take accents off; marks that are letters of their own in Indic scripts stay."""
     if text.isascii():
         return text.lower()
-    decomposed = unicodedata.normalize("NFKD", text.casefold())
+    decomposed = unicodedata.normalize("NFKD", text.casefold().translate(_LETTERS))
     return unicodedata.normalize("NFC", _ACCENT.sub("", decomposed))
 
 

@@ -28,6 +28,8 @@ class NoteCard:
 
     root: str
     path: str
+    location: str
+    """How a caller names it: its path, or ``root:path``."""
     title: str
     tags: tuple[str, ...] = ()
     linked_from: int = 0
@@ -133,7 +135,7 @@ def _fit(head: Sequence[str], blocks: Sequence[str], foot: str, budget: int) -> 
 
 
 def _note_line(card: NoteCard) -> str:
-    parts = [card.path]
+    parts = [card.location]
     if card.title and card.title.casefold() not in card.path.casefold():
         parts.append(card.title)
     if card.tags:

@@ -204,12 +204,6 @@ class Catalog:
         query = "SELECT * FROM sections"
         return {row[0]: _read_section(row) for row in _by_ids(self.connection, query, ids)}
 
-    def sample_texts(self, count: int) -> list[str]:
-        """Return the texts of up to ``count`` sections, spread evenly over the index."""
-        step = max(1, self.count("sections") // max(count, 1))
-        rows = self.connection.execute("SELECT text FROM sections WHERE id % ? = 0 LIMIT ?", (step, count))
-        return [text for (text,) in rows]
-
     def sections_of(self, note: int) -> list[SectionRow]:
         """Return the sections of a note in file order."""
         rows = self.connection.execute("SELECT * FROM sections WHERE note = ? ORDER BY id", (note,))

@@ -128,7 +128,7 @@ def _best(scores: Floats, visible: Mask, count: int) -> NDArray[np.int64]:
 
 
 def _above_block_threshold(scores: Floats, visible: Mask, count: int) -> Mask:
-    """Tell which scores reach the ``count``-th best of the maxima of blocks: a superset of the best ``count``.
+    """Tell which scores reach the ``count``-th best of block maxima: a superset of the best ``count``.
 
     Much cheaper than partitioning all scores, and exact since at least ``count`` scores reach it.
     """

@@ -26,8 +26,15 @@ class Row:
 
     ordinal: int
     root: str
+    location: str
+    """The note as a caller names it."""
     note: NoteRow
     section: SectionRow
+
+    @property
+    def id(self) -> str:
+        """The address of the section."""
+        return f"{self.location}#{self.section.section.slug}"
 
     @property
     def address(self) -> tuple[str, str, int]:
@@ -46,8 +53,15 @@ def fetch(corpus: Corpus, roots: Sequence[tuple[str, Catalog]], ordinals: Sequen
         notes = catalog.notes({section.note for section in sections.values()})
         for ordinal, section_id in ids.items():
             section = sections[section_id]
-            rows[ordinal] = Row(ordinal, name, notes[section.note], section)
+            note = notes[section.note]
+            rows[ordinal] = Row(ordinal, name, locate(roots, name, note.path), note, section)
     return rows
+
+
+def locate(roots: Sequence[tuple[str, Catalog]], root: str, path: str) -> str:
+    """Return how a caller names a note: with its root where another root holds the same path."""
+    others = (catalog for name, catalog in roots if name != root)
+    return f"{root}:{path}" if any(catalog.note_by_path(path) for catalog in others) else path
 
 
 def make_hits(
@@ -72,12 +86,13 @@ def make_hits(
             Hit(
                 root=row.root,
                 path=row.note.path,
+                location=row.location,
                 section=row.section.section,
                 score=round(score, 4),
                 cost=row.section.cost,
                 text=row.section.text,
                 note_title=row.note.title,
-                twins=tuple(f"{twin.note.path}#{twin.section.section.slug}" for twin in twins[number]),
+                twins=tuple(twin.id for twin in twins[number]),
                 why=_reasons(corpus, ordinal, fused, found, words),
                 channels=_channels(ordinal, fused) if explain else {},
                 terms={m.term: round(fused.lexical.of_term(m, ordinal), 4) for m in found} if explain else {},

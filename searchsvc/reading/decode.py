@@ -1,5 +1,6 @@
 """Bytes of a file -> its lines, whatever the encoding and line ends."""
 
+import codecs
 import re
 from dataclasses import dataclass
 
@@ -9,6 +10,8 @@ _LINE_END = re.compile(r"\r\n|\r|\n")
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 _BINARY_SHARE = 0.1
 _SNIFFED_BYTES = 8192
+_BOMS_32 = (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)
+_BOMS = (*_BOMS_32, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +27,7 @@ class Text:
 def decode(data: bytes) -> Text:
     """Return the lines of a text file.
 
-    UTF-8 and UTF-16 with a byte order mark are understood. Other bytes are read as UTF-8 with
+    UTF-8, and UTF-16 and UTF-32 with a byte order mark, are understood. Other bytes are read as UTF-8 with
     replacement characters when most of the file is UTF-8, else as Windows-1252, and that is said.
     Raises ``ReadingError`` for binary data.
     """
@@ -46,8 +49,9 @@ def split_lines(text: str) -> tuple[str, ...]:
 def _characters(data: bytes) -> tuple[str, str]:
     if data.startswith(b"\xef\xbb\xbf"):
         data = data[3:]
-    elif data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return data.decode("utf-16", errors="replace"), "is UTF-16; saving it as UTF-8 is advised"
+    elif data.startswith(_BOMS):
+        wide = "UTF-32" if data.startswith(_BOMS_32) else "UTF-16"
+        return data.decode(wide, errors="replace"), f"is {wide}; saving it as UTF-8 is advised"
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError:

@@ -6,6 +6,7 @@ strings. No tags, no code, and aliases may not blow the value up.
 
 import math
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,6 +15,9 @@ import yaml
 _MAX_BYTES = 100_000
 _MAX_NODES = 10_000
 _MAX_DEPTH = 50
+_MAX_NAMED = 5
+_MAX_DIGITS = 300
+"""A longer number is kept as text."""
 _OPENING = re.compile(r"---[ \t]*")
 _CLOSING = re.compile(r"(---|\.\.\.)[ \t]*")
 _FIRST_KEY = re.compile(r"\s*[^\s#][^:]*:(\s|$)")
@@ -28,6 +32,9 @@ class FrontMatter:
     """How many lines the block takes, its fences included; 0 when there is none."""
     properties: dict[str, Any] = field(default_factory=dict)
     """JSON-safe; empty when the block cannot be read."""
+    texts: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """By property, its value or the items of its list as they are written (``1.10``), blanks folded at the
+    ends; only those that have any, and neither inner mappings nor a bare true or false."""
     problem: str = ""
     """What was wrong with the block; empty when nothing was."""
 
@@ -57,7 +64,8 @@ def read_front_matter(lines: tuple[str, ...]) -> FrontMatter:
     """Return the front matter of a note given its lines.
 
     A block that is no mapping is body text, not front matter. A block with bad YAML stays front
-    matter when it looks like properties: it costs the properties, nothing else.
+    matter when it looks like properties: it costs the properties, nothing else. After a blank line it
+    is taken for text between rules, as Pandoc does.
     """
     if not lines or not _OPENING.fullmatch(lines[0]):
         return FrontMatter()
@@ -66,18 +74,16 @@ def read_front_matter(lines: tuple[str, ...]) -> FrontMatter:
         return FrontMatter()
     source = "\n".join(lines[1:end])
     try:
-        properties, problem = _parse(source)
-    except yaml.YAMLError as error:
-        if not any(_FIRST_KEY.match(line) for line in lines[1:end] if line.strip()):
+        return _parse(source, end + 1)
+    except (yaml.YAMLError, ValueError, OverflowError) as error:
+        looks_like_properties = any(_FIRST_KEY.match(line) for line in lines[1:end] if line.strip())
+        if not lines[1].strip() or not looks_like_properties:
             return FrontMatter()
         return FrontMatter(lines=end + 1, problem=f"front matter is not read: {_explain(error)}")
-    if properties is None:
-        return FrontMatter()
-    return FrontMatter(lines=end + 1, properties=properties, problem=problem)
 
 
-def _parse(source: str) -> tuple[dict[str, Any] | None, str]:
-    """Return the mapping (none when the value is of another type) and a remark."""
+def _parse(source: str, lines: int) -> FrontMatter:
+    """Return the front matter of a block; none when its value is no mapping."""
     if len(source) > _MAX_BYTES:
         raise yaml.YAMLError(f"{len(source)} characters, at most {_MAX_BYTES} are read")
     loader = _CoreLoader(source)
@@ -88,13 +94,37 @@ def _parse(source: str) -> tuple[dict[str, Any] | None, str]:
     finally:
         loader.dispose()
     if node is None or (isinstance(node, yaml.ScalarNode) and node.tag == f"{_CORE}null"):
-        return {}, ""
+        return FrontMatter(lines=lines)
     if not isinstance(node, yaml.MappingNode):
-        return None, ""
+        return FrontMatter()
     builder = _Builder()
     properties = builder.build(node, 0)
-    twice = f"front matter has duplicate keys: {', '.join(builder.duplicates)}; the last one counts"
-    return properties, twice if builder.duplicates else ""
+    texts = {key.value: tuple(_texts(value)) for key, value in node.value if not _is_bool(value)}
+    twice = sorted(set(builder.duplicates))[:_MAX_NAMED]
+    return FrontMatter(
+        lines=lines,
+        properties=properties,
+        texts={key: found for key, found in texts.items() if found},
+        problem=f"front matter has duplicate keys: {', '.join(twice)}; the last one counts" if twice else "",
+    )
+
+
+def _is_bool(node: yaml.Node) -> bool:
+    return bool(node.tag == f"{_CORE}bool")
+
+
+def _texts(node: yaml.Node) -> Iterator[str]:
+    """Yield the scalars of a value or of its lists; the builder has bounded their number."""
+    if isinstance(node, yaml.ScalarNode):
+        if node.tag != f"{_CORE}null" and node.value.strip():
+            yield _clean(node.value.strip())
+    elif isinstance(node, yaml.SequenceNode):
+        for item in node.value:
+            yield from _texts(item)
+
+
+def _clean(text: str) -> str:
+    return text.replace("\x00", "\ufffd")
 
 
 class _Builder:
@@ -121,7 +151,7 @@ class _Builder:
         for key_node, value_node in node.value:
             if not isinstance(key_node, yaml.ScalarNode):
                 raise yaml.YAMLError("a key is not a plain value")
-            key = key_node.value
+            key = _clean(key_node.value)
             if key in result:
                 self.duplicates.append(key)
             result[key] = self.build(value_node, depth + 1)
@@ -131,36 +161,26 @@ class _Builder:
 def _scalar(node: yaml.ScalarNode) -> Any:
     kind, text = node.tag.removeprefix(_CORE), node.value
     if kind == "str":
-        return text
+        return _clean(text)
     if kind == "null":
         return None
-    if kind == "bool":
+    if kind == "bool" and text.lower() in ("true", "false"):
         return text.lower() == "true"
-    try:
-        if kind == "int":
-            return int(text, 0) if text[:2] in ("0o", "0x") else int(text)
-        if kind == "float":
-            number = float(re.sub(r"\.(?=inf|nan)", "", text, flags=re.IGNORECASE))
-            return number if math.isfinite(number) else text
-    except ValueError as error:
-        raise yaml.YAMLError(f"{kind} value is out of range") from error
+    if kind == "int" and len(text) <= _MAX_DIGITS:
+        return int(text, 0) if text[:2] in ("0o", "0x") else int(text)
+    if kind == "float":
+        number = float(re.sub(r"\.(?=inf|nan)", "", text, flags=re.IGNORECASE))
+        return number if math.isfinite(number) else text
+    if kind == "int":
+        return text
     raise yaml.YAMLError(f"tag {node.tag} is not one of the core schema")
 
 
-def _explain(error: yaml.YAMLError) -> str:
+def _explain(error: Exception) -> str:
     """Say what is wrong and on which line of the file, without quoting the note."""
+    if isinstance(error, yaml.reader.ReaderError):
+        return f"a character that YAML does not allow ({error.reason})"
     mark = getattr(error, "problem_mark", None)
     if mark is None:
-        return str(error)
+        return str(error) if isinstance(error, yaml.YAMLError) else "a value is not what its tag says"
     return f"line {mark.line + 2}: {getattr(error, 'problem', None) or 'bad YAML'}"
-
-
-def text_list(value: Any, *, split_commas: bool = False) -> list[str]:
-    """Read a property that may be one value, a list or a comma-separated line."""
-    if value is None or isinstance(value, bool | dict):
-        return []
-    if isinstance(value, list):
-        return [text for item in value for text in text_list(item)]
-    text = str(value)
-    parts = re.split(r"[,\s]+" if split_commas else r"(?!)", text)
-    return [part.strip() for part in parts if part.strip()]

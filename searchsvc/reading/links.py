@@ -8,6 +8,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from html import unescape
 from urllib.parse import unquote
 
 from markdown_it.common.utils import normalizeReference, unescapeAll
@@ -20,23 +21,32 @@ NOTE_SUFFIXES = (".md", ".markdown", ".mdx", ".qmd")
 _ATTACHMENT_SUFFIXES = frozenset(
     """.avif .bmp .gif .jpeg .jpg .png .svg .tif .tiff .webp .heic .ico .flac .m4a .mp3 .ogg .opus .wav
     .3gp .aac .mkv .mov .mp4 .ogv .webm .pdf .canvas .base .excalidraw .zip .gz .tar .7z .doc .docx .xls
-    .xlsx .ppt .pptx .odt .ods .csv .tsv .epub .css .js .ts .json .xml .yaml .yml .toml .txt .py .rs .go
-    .sh .c .h .java .bib .tex .ics""".split()
+    .xlsx .ppt .pptx .odt .ods .csv .tsv .epub""".split()
 )
+_CODE_SUFFIXES = frozenset(
+    """.css .js .ts .json .xml .yaml .yml .toml .txt .py .rs .go .sh .c .h .java .bib .tex .ics""".split()
+)
+"""A path that ends so is no note; a name may well be one: ``[[Node.js]]``."""
 _IMAGE_SUFFIXES = frozenset(".avif .bmp .gif .jpeg .jpg .png .svg .tif .tiff .webp .heic .ico".split())
-_WIKILINK = re.compile(r"(?<!\\)(!?)\[\[([^\[\]\n]{1,1000})\]\]")
+_WIKILINK = re.compile(r"(!?)\[\[([^\[\]\n]{1,1000})\]\]")
 _ALIAS_BAR = re.compile(r"\\?\|")
-_EXTERNAL = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:|//|\\\\")
+_EXTERNAL = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:|//|\\")
 _BACKTICKS = re.compile(r"`+")
 _IMG_TAG = re.compile(r"<img\s[^>]{0,2000}>", re.IGNORECASE)
-_ATTRIBUTE = re.compile(r"""\b(src|alt)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""", re.IGNORECASE)
+_HTML_TAG = re.compile(r"</?[A-Za-z][^<>]{0,2000}>")
+_ATTRIBUTE = re.compile(r"""(?<![\w\-])(src|alt)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""", re.IGNORECASE)
 _BRACKET = re.compile(r"\\.|[\[\]]", re.DOTALL)
+_PLAIN = r"[^\s()\\]|\\\S?"
+_NESTED = rf"\((?:{_PLAIN}|\((?:{_PLAIN}|\((?:{_PLAIN})*+\))*+\))*+\)"
+_TITLE = r""""(?:[^"\\]|\\.)*+"|'(?:[^'\\]|\\.)*+'|\((?:[^()\\]|\\.)*+\)"""
 _DESTINATION = re.compile(
-    r"""\(\s*(?:<([^<>\n]*)>|((?:[^\s()<\\]|\\.|\([^\s()]*\))*))"""
-    r"""(?:\s+(?:"[^"]*"|'[^']*'|\([^()]*\)))?\s*\)"""
+    rf"\(\s*+(?:<((?:[^<>\n\\]|\\[^\n])*+)>|((?!<)(?:{_PLAIN}|{_NESTED})*+))(?:\s++(?:{_TITLE}))?\s*+\)",
+    re.DOTALL,
 )
+"""Of an inline link; parentheses may be nested three deep, as much as CommonMark asks for."""
 _LABEL = re.compile(r"\[([^\[\]]{0,999})\]")
-_TAG = re.compile(r"(?<!\S)#([\w/\-]+)")
+_TAG = re.compile(r"""(?<!\S)#([^\s\u2000-\u206f\u2e00-\u2e7f\u3000-\u303f\uff00-\uff0f!-,.:-@\[-^`{-~]+)""")
+"""As Obsidian reads tags: up to a blank or punctuation other than ``_``, ``-`` and ``/``."""
 _MAX_LABEL = 999
 
 
@@ -59,13 +69,21 @@ def read_references(structure: Structure) -> References:
         if not block.html:
             content = _blank_code(content)
         content = _blank_comments(content)
-        _Scan(content, block.line, structure.references, found).run(html=block.html)
+        _Scan(block.content, content, block.line, structure.references, found).run(html=block.html)
     return found
 
 
-def is_attachment(target: str) -> bool:
+def wikilinks(text: str, line: int) -> list[Link]:
+    """Return the links to notes in a text that is no Markdown, such as a property."""
+    found = References()
+    scan = _Scan(text, text, line, {}, found)
+    return [item for _, item in scan.wikilinks() if isinstance(item, Link)]
+
+
+def is_attachment(target: str, *, wiki: bool) -> bool:
     """Tell whether a link target names a file that is no note, by its suffix."""
-    return _suffix(target) in _ATTACHMENT_SUFFIXES
+    suffix = _suffix(target)
+    return suffix in _ATTACHMENT_SUFFIXES or (not wiki and suffix in _CODE_SUFFIXES)
 
 
 def _suffix(target: str) -> str:
@@ -78,7 +96,10 @@ def _blank(text: str) -> str:
 
 
 def _blank_code(content: str) -> str:
-    """Replace code spans by spaces; a span ends at a run of as many backticks as opened it."""
+    """Replace code spans by spaces; a span ends at a run of as many backticks as opened it.
+
+    A backslash takes the first backtick off a run that would open a span.
+    """
     if "`" not in content:
         return content
     runs = [found.span() for found in _BACKTICKS.finditer(content)]
@@ -87,9 +108,10 @@ def _blank_code(content: str) -> str:
         by_length.setdefault(end - start, []).append(start)
     pieces, done = [], 0
     for start, end in runs:
-        if start < done or _is_escaped(content, start):
+        if start < done:
             continue
-        starts = by_length[end - start]
+        start += _is_escaped(content, start)
+        starts = by_length.get(end - start, [])
         later = bisect_right(starts, start)
         if later == len(starts):
             continue
@@ -100,11 +122,13 @@ def _blank_code(content: str) -> str:
 
 
 def _blank_comments(content: str) -> str:
+    pieces, done = [], 0
     start = content.find("<!--")
-    while start >= 0 and (stop := content.find("-->", start + 4)) >= 0:
-        content = content[:start] + _blank(content[start : stop + 3]) + content[stop + 3 :]
-        start = content.find("<!--", stop + 3)
-    return content
+    while start >= 0 and (stop := content.find("-->", start + 2)) >= 0:
+        pieces += [content[done:start], _blank(content[start : stop + 3])]
+        done = stop + 3
+        start = content.find("<!--", done)
+    return "".join([*pieces, content[done:]])
 
 
 def _is_escaped(content: str, position: int) -> bool:
@@ -117,7 +141,11 @@ def _is_escaped(content: str, position: int) -> bool:
 class _Scan:
     """One pass over one block."""
 
-    def __init__(self, content: str, line: int, references: dict[str, str], found: References) -> None:
+    def __init__(
+        self, source: str, content: str, line: int, references: dict[str, str], found: References
+    ) -> None:
+        """``content`` is ``source`` with code and comments blanked, place by place."""
+        self.source = source
         self.content = content
         self.first_line = line
         self.references = references
@@ -128,7 +156,7 @@ class _Scan:
         links: list[tuple[int, Link]] = []
         images: list[tuple[int, Image]] = [*self._html_images()]
         if not html:
-            for position, item in [*self._wikilinks(), *self._markdown()]:
+            for position, item in [*self.wikilinks(), *self._markdown()]:
                 if isinstance(item, Link):
                     links.append((position, item))
                 else:
@@ -142,21 +170,25 @@ class _Scan:
 
     def _tags(self) -> list[str]:
         """Return inline tags; a number alone is none."""
-        names = [match.group(1).strip("/") for match in _TAG.finditer(self.content)]
+        text = _WIKILINK.sub(" ", self.content) if "[[" in self.content else self.content
+        text = _HTML_TAG.sub(" ", text) if "<" in text else text
+        names = [match.group(1).strip("/") for match in _TAG.finditer(text)]
         return [name for name in names if name and not name.isdigit()]
 
     def _html_images(self) -> Iterator[tuple[int, Image]]:
         for tag in _IMG_TAG.finditer(self.content):
-            values = {
-                a.group(1).lower(): a.group(2) or a.group(3) or a.group(4) or ""
-                for a in _ATTRIBUTE.finditer(tag.group())
-            }
+            values: dict[str, str] = {}
+            for name, *value in _ATTRIBUTE.findall(tag.group()):
+                values.setdefault(name.lower(), unescape("".join(value)))
             if values.get("src"):
                 image = _image(values["src"], values.get("alt", ""), self._line(tag.start()))
                 yield tag.start(), image
 
-    def _wikilinks(self) -> Iterator[tuple[int, Link | Image]]:
+    def wikilinks(self) -> Iterator[tuple[int, Link | Image]]:
+        """Yield wikilinks and embedded images with their places."""
         for match in _WIKILINK.finditer(self.content):
+            if _is_escaped(self.content, match.start()) or _is_escaped(self.content, match.start(2) - 2):
+                continue
             written, *alias = _ALIAS_BAR.split(match.group(2), maxsplit=1)
             target, _, fragment = written.partition("#")
             target, text = target.strip(), alias[0].strip() if alias else ""
@@ -164,7 +196,7 @@ class _Scan:
             if _suffix(target) in _IMAGE_SUFFIXES:
                 if match.group(1):
                     yield match.start(), Image(source=target, line=line, alt=text)
-            elif not is_attachment(target):
+            elif (target or fragment.strip()) and not is_attachment(target, wiki=True):
                 heading, block = _fragment(fragment)
                 yield match.start(), Link(
                     target=target, heading=heading, block=block, text=text, line=line,
@@ -172,8 +204,9 @@ class _Scan:
                 )  # fmt: skip
 
     def _markdown(self) -> Iterator[tuple[int, Link | Image]]:
-        """Yield links and images with one stack of open brackets."""
-        content, stack, skip_to = self.content, [], 0
+        """Yield links and images with one stack of open brackets; a link holds no other link."""
+        content, stack, skip_to = self.content, list[int](), 0
+        dead = 0  # so many of the outermost brackets hold a link already
         for match in _BRACKET.finditer(content):
             start = match.start()
             if start < skip_to or match.group()[0] == "\\":
@@ -182,11 +215,21 @@ class _Scan:
                 stack.append(start)
             elif stack:
                 opening = stack.pop()
+                is_link = not self._is_image(opening)
+                is_dead, dead = len(stack) < dead, min(dead, len(stack))
+                if is_dead and is_link:
+                    continue
                 destination, skip_to = self._destination(opening, start)
-                if destination is not None:
-                    item = self._item(opening, start, destination)
-                    if item is not None:
-                        yield opening, item
+                if destination is None:
+                    continue
+                dead = len(stack) if is_link else dead
+                item = self._item(opening, start, destination)
+                if item is not None:
+                    yield opening, item
+
+    def _is_image(self, opening: int) -> bool:
+        before = opening - 1
+        return before >= 0 and self.content[before] == "!" and not _is_escaped(self.content, before)
 
     def _destination(self, opening: int, closing: int) -> tuple[str | None, int]:
         """Return where a bracket pair points and where the scan goes on."""
@@ -194,7 +237,7 @@ class _Scan:
         inline = _DESTINATION.match(self.content, after)
         if inline:
             angle, bare = inline.groups()
-            return angle if angle is not None else bare, inline.end()
+            return unescapeAll(bare if angle is None else angle), inline.end()
         if not self.references:
             return None, after
         label = _LABEL.match(self.content, after)
@@ -203,20 +246,19 @@ class _Scan:
         elif closing - opening > _MAX_LABEL:
             return None, after
         else:
-            name = self.content[opening + 1 : closing]
+            name = self.source[opening + 1 : closing]
         target = self.references.get(normalizeReference(name))
         return target, label.end() if label and target is not None else after
 
     def _item(self, opening: int, closing: int, destination: str) -> Link | Image | None:
-        inside, line = self.content[opening + 1 : min(closing, opening + _MAX_LABEL)], self._line(opening)
-        destination = unescapeAll(destination)
-        if opening and self.content[opening - 1] == "!" and not _is_escaped(self.content, opening - 1):
+        inside, line = self.source[opening + 1 : min(closing, opening + _MAX_LABEL)], self._line(opening)
+        if self._is_image(opening):
             return _image(destination, inside, line)
         if _EXTERNAL.match(destination):
             return None
         path, _, fragment = destination.partition("#")
         path = unquote(path.partition("?")[0])
-        if is_attachment(path) or not (path or fragment):
+        if is_attachment(path, wiki=False) or not (path or fragment):
             return None
         heading, block = _fragment(unquote(fragment))
         return Link(target=path, heading=heading, block=block, text=plain_text(inside), line=line)

@@ -1,11 +1,15 @@
 """The text of a file -> a note."""
 
-from searchsvc.items import Note
+import re
+
+from searchsvc.items import Link, Note
 from searchsvc.reading.decode import Text, decode
-from searchsvc.reading.frontmatter import FrontMatter, read_front_matter, text_list
-from searchsvc.reading.links import NOTE_SUFFIXES, read_references
+from searchsvc.reading.frontmatter import FrontMatter, read_front_matter
+from searchsvc.reading.links import NOTE_SUFFIXES, read_references, wikilinks
 from searchsvc.reading.sections import INTRO, make_sections
 from searchsvc.reading.structure import read_structure
+
+_BETWEEN_TAGS = re.compile(r"[,\s]+")
 
 
 def read_note(path: str, data: bytes) -> Note:
@@ -35,7 +39,7 @@ def parse_note(path: str, text: Text) -> Note:
         properties=front.properties,
         tags=_tags(front, references.tags),
         aliases=tuple(_property(front, "aliases", "alias")),
-        links=tuple(references.links),
+        links=(*_property_links(front, text.lines), *references.links),
         images=tuple(references.images),
         problems=tuple(problem for problem in (text.problem, front.problem) if problem),
     )
@@ -52,19 +56,39 @@ def stem(path: str) -> str:
 
 def _title(front: FrontMatter) -> str:
     value = front.properties.get("title")
-    return "" if value is None or isinstance(value, list | dict) else " ".join(str(value).split())
+    if value is None or isinstance(value, list | dict):
+        return ""
+    return " ".join(front.texts["title"][0].split())
 
 
-def _property(front: FrontMatter, *names: str, split_commas: bool = False) -> list[str]:
+def _property(front: FrontMatter, *names: str) -> list[str]:
     """Collect a list property; its name is matched without regard to case, as Obsidian does."""
-    values = [value for key, value in front.properties.items() if key.lower() in names]
-    return [text for value in values for text in text_list(value, split_commas=split_commas)]
+    return [text for key, texts in front.texts.items() if key.lower() in names for text in texts]
+
+
+def _property_links(front: FrontMatter, lines: tuple[str, ...]) -> list[Link]:
+    """Return the wikilinks in properties, which Obsidian counts like those in the text.
+
+    YAML reads ``[[Note]]`` without quotes as a list in a list; that is no link.
+    """
+    found: list[Link] = []
+    for texts in front.texts.values():
+        for text in texts:
+            if "[[" in text:
+                line = next((n for n, line in enumerate(lines[: front.lines], 1) if text in line), 1)
+                found += wikilinks(text, line)
+    return sorted(found, key=lambda link: link.line)
 
 
 def _tags(front: FrontMatter, inline: list[str]) -> tuple[str, ...]:
-    written = _property(front, "tags", "tag", split_commas=True) + inline
+    """Return tags once each; a text in the front matter may hold several, a list item is one."""
+    written: list[str] = []
+    for key, texts in front.texts.items():
+        if key.lower() in ("tags", "tag"):
+            is_list = isinstance(front.properties[key], list)
+            written += texts if is_list else _BETWEEN_TAGS.split(texts[0])
     distinct: dict[str, str] = {}
-    for tag in written:
+    for tag in [*written, *inline]:
         name = tag.lstrip("#")
         if name:
             distinct.setdefault(name.casefold(), name)

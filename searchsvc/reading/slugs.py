@@ -6,18 +6,23 @@ underscores and hyphens of every script kept, blanks to hyphens, and a number fo
 
 import unicodedata
 
+_KEPT = frozenset(("Lu", "Ll", "Lt", "Lm", "Lo", "Mn", "Mc", "Me", "Nd", "Nl", "Pc"))
+
 
 def slug(text: str) -> str:
     """Return the anchor of a heading text, without regard to other headings; may be empty."""
     kept = []
     for character in text.lower():
-        if character.isalnum() or character in "-_":
-            kept.append(character)
-        elif character == " ":
+        if character == " ":
             kept.append("-")
-        elif unicodedata.category(character) in ("Mn", "Mc", "Me", "Pc"):
+        elif character in "-_" or unicodedata.category(character) in _KEPT or _is_circled(character):
             kept.append(character)
     return "".join(kept)
+
+
+def _is_circled(character: str) -> bool:
+    """Tell a letter in a circle, which Unicode counts as alphabetic, from other symbols."""
+    return "\u24b6" <= character <= "\u24e9"
 
 
 class Slugger:

@@ -7,6 +7,7 @@ most of the time. Only headings of the document itself count; those in quotes an
 import re
 from dataclasses import dataclass, field
 from functools import cache
+from typing import Any
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
@@ -15,6 +16,10 @@ _INLINE_MARKUP = re.compile(r"[\\`*_\[\]<>&!~]")
 _WIKILINK = re.compile(r"!?\[\[([^\[\]|]*)(?:\\?\|([^\[\]]*))?\]\]")
 _ATTRIBUTES = re.compile(r"\{:?\s{0,9}#([^\s{}]+)[^{}]*\}")
 _MAX_INLINE = 2_000
+_FOOTNOTE = "^"
+
+Environment = dict[str, Any]
+"""What the parser notes beside the blocks: the link references."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +58,12 @@ class Structure:
 
 def read_structure(lines: tuple[str, ...], first_line: int) -> Structure:
     """Parse the lines from ``first_line`` (1-based) to the end."""
-    environment: dict[str, dict[str, dict[str, str]]] = {}
+    environment: Environment = {}
     tokens = _block_parser().parse("\n".join(lines[first_line - 1 :]), environment)
-    structure = Structure()
+    references = environment.get("references", {})
+    for label in [label for label in references if label.startswith(_FOOTNOTE)]:
+        del references[label]
+    structure = Structure(references={label: entry["href"] for label, entry in references.items()})
     for number, token in enumerate(tokens):
         if token.map is None:
             continue
@@ -65,40 +73,51 @@ def read_structure(lines: tuple[str, ...], first_line: int) -> Structure:
         elif token.type == "html_block":
             structure.blocks.append(Block(line=line, content=token.content, html=True))
         elif token.type == "heading_open" and token.level == 0:
-            structure.headings.append(_heading(token, tokens[number + 1].content, line, token.map))
-    references = environment.get("references", {})
-    structure.references = {label: entry["href"] for label, entry in references.items()}
+            source = tokens[number + 1].content
+            structure.headings.append(_heading(token, source, line, environment))
     return structure
 
 
-def _heading(token: Token, source: str, line: int, span: list[int]) -> Heading:
+def _heading(token: Token, source: str, line: int, environment: Environment) -> Heading:
+    span = token.map or [0, 1]
     brace = source.rfind("{") if source.endswith("}") else -1
     attributes = _ATTRIBUTES.fullmatch(source, brace) if brace >= 0 else None
     if attributes:
         source = source[:brace]
     return Heading(
         level=int(token.tag[1]),
-        title=plain_text(source),
+        title=plain_text(source, environment),
         custom_anchor=attributes.group(1) if attributes else "",
         line_start=line,
         line_end=line + span[1] - span[0] - 1,
     )
 
 
-def plain_text(source: str) -> str:
-    """Return what a reader sees of inline Markdown: no markup, no HTML tags, white space folded."""
+def plain_text(source: str, environment: Environment | None = None) -> str:
+    """Return what a reader sees of inline Markdown: no markup, no HTML tags, white space folded.
+
+    ``environment`` has the link references of the note.
+    """
     if _INLINE_MARKUP.search(source) and len(source) <= _MAX_INLINE:
-        source = _WIKILINK.sub(lambda found: found.group(2) or found.group(1), source)
-        source = "".join(_visible(token) for token in _inline_parser().parseInline(source))
+        pieces = [""]  # running text and code in turn: double brackets in code are no link
+        for token in _inline_parser().parseInline(source, {} if environment is None else environment):
+            _show(token, pieces)
+        pieces[::2] = [_WIKILINK.sub(lambda f: f.group(2) or f.group(1), text) for text in pieces[::2]]
+        source = "".join(pieces)
     return " ".join(source.split())
 
 
-def _visible(token: Token) -> str:
-    if token.children:
-        return "".join(_visible(child) for child in token.children)
-    if token.type in ("text", "text_special", "code_inline", "image"):
-        return token.content
-    return " " if token.type in ("softbreak", "hardbreak") else ""
+def _show(token: Token, pieces: list[str]) -> None:
+    """Add what a reader sees of a token to the last piece, or of code as a piece of its own."""
+    if token.type == "code_inline":
+        pieces += [token.content, ""]
+    elif token.children:
+        for child in token.children:
+            _show(child, pieces)
+    elif token.type in ("text", "text_special", "image"):
+        pieces[-1] += token.content
+    elif token.type in ("softbreak", "hardbreak"):
+        pieces[-1] += " "
 
 
 @cache
@@ -110,4 +129,4 @@ def _block_parser() -> MarkdownIt:
 
 @cache
 def _inline_parser() -> MarkdownIt:
-    return MarkdownIt("commonmark")
+    return MarkdownIt("commonmark").enable("strikethrough")
