@@ -18,9 +18,9 @@ Detail = Literal["auto", "list", "snippet", "full"]
 TermsOf = Callable[[str], list[str]]
 
 _SNIPPET_TOKENS = 80
-_WINDOW_TOKENS = 220
+_WINDOW_TOKENS = 100
 _WINDOW_VALUE = 0.75
-_LINES_SHARE = 0.4
+_LINES_SHARE = 0.3
 """Share of the budget that one-line references may take, so that small budgets still buy text."""
 _PART_TOKENS = 14
 """What the line that names the part of a window costs at most."""
@@ -80,7 +80,9 @@ def pack(
     spare = budget - sum(item.price for item in items)
     if detail != "list":
         for item in items:
-            item.shapes = _shapes(item, weights, terms_of, detail, spare)
+            widest = spare // 2 if item is items[0] else _WINDOW_TOKENS
+            limits = {"snippet": _SNIPPET_TOKENS, "full": spare, "auto": max(widest, _WINDOW_TOKENS)}
+            item.shapes = _shapes(item, weights, terms_of, spare, limits[detail], detail)
         buy = _buy_by_value if detail == "auto" else _buy_in_order
         buy(items, spare)
     cut = sum(item.hit.cost for item in items if item.shape != "full")
@@ -108,7 +110,7 @@ def _lines(hits: Sequence[Hit], first_number: int, budget: int, *, share: float)
 
 
 def _shapes(
-    item: _Item, weights: Mapping[str, float], terms_of: TermsOf, detail: Detail, spare: int
+    item: _Item, weights: Mapping[str, float], terms_of: TermsOf, spare: int, limit: int, detail: Detail
 ) -> list[_Shape]:
     """Return the longer forms a section may take within the spare budget."""
     if not item.value:
@@ -120,7 +122,6 @@ def _shapes(
     price = cost(whole) + 1
     if price - item.price <= spare and (detail != "snippet" or price <= _SNIPPET_TOKENS):
         shapes.append(_Shape("full", whole, price, item.value))
-    limit = {"snippet": _SNIPPET_TOKENS, "full": spare}.get(detail, _WINDOW_TOKENS)
     room = min(limit, spare + item.price - cost(head) - _PART_TOKENS)
     if hit.cost > limit or not shapes:
         window = best_window(text.split("\n"), hit.section.line_start, weights, terms_of, room)

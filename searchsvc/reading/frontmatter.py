@@ -99,7 +99,7 @@ def _parse(source: str, lines: int) -> FrontMatter:
         return FrontMatter()
     builder = _Builder()
     properties = builder.build(node, 0)
-    texts = {key.value: tuple(_texts(value)) for key, value in node.value if not _is_bool(value)}
+    texts = {_clean(key.value): tuple(_texts(value)) for key, value in node.value if not _is_bool(value)}
     twice = sorted(set(builder.duplicates))[:_MAX_NAMED]
     return FrontMatter(
         lines=lines,

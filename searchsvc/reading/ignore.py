@@ -4,6 +4,9 @@ Hidden names, the patterns of the configuration, and every .gitignore and .searc
 by Git's rules (https://git-scm.com/docs/gitignore): the deepest file that has an opinion wins.
 """
 
+import re
+import warnings
+from collections.abc import Sequence
 from pathlib import Path
 
 from pathspec import GitIgnoreSpec
@@ -13,6 +16,7 @@ from searchsvc.config import Config
 _NEVER_READ = frozenset((".git", ".obsidian", ".hg", ".svn", ".trash"))
 _OWN_FILE = ".searchsvcignore"
 _MAX_RULE_BYTES = 200_000
+"""Of an ignore file so much is obeyed."""
 
 
 class IgnoreRules:
@@ -22,7 +26,7 @@ class IgnoreRules:
         self._root = root
         self._include_hidden = config.include_hidden
         self._files = (".gitignore", _OWN_FILE) if config.use_gitignore else (_OWN_FILE,)
-        self._base = GitIgnoreSpec.from_lines(config.ignore)
+        self._base = _compile(config.ignore)
         self._specs: dict[str, GitIgnoreSpec | None] = {}
 
     def skips(self, path: str, *, is_folder: bool) -> bool:
@@ -31,7 +35,7 @@ class IgnoreRules:
         ``path`` is relative to the root, ``/``-separated.
         """
         name = path.rsplit("/", 1)[-1]
-        if name.startswith(".") and (not self._include_hidden or name in _NEVER_READ):
+        if name.startswith(".") and (not self._include_hidden or name.casefold() in _NEVER_READ):
             return True
         if is_folder:
             path += "/"
@@ -56,14 +60,35 @@ class IgnoreRules:
     def _spec(self, folder: str) -> GitIgnoreSpec | None:
         if folder not in self._specs:
             lines = [line for name in self._files for line in self._lines(folder, name)]
-            self._specs[folder] = GitIgnoreSpec.from_lines(lines) if lines else None
+            self._specs[folder] = _compile(lines) if lines else None
         return self._specs[folder]
 
     def _lines(self, folder: str, name: str) -> list[str]:
         file = self._root / folder / name
         try:
-            if not file.is_file() or file.stat().st_size > _MAX_RULE_BYTES:
+            if not file.is_file():
                 return []
-            return file.read_text(encoding="utf-8", errors="replace").splitlines()
+            with file.open("rb") as stream:
+                data = stream.read(_MAX_RULE_BYTES + 1)
         except OSError:
             return []
+        if len(data) > _MAX_RULE_BYTES:
+            data = data[: data.rfind(b"\n") + 1]
+        return data.decode("utf-8-sig", errors="replace").replace("\r\n", "\n").split("\n")
+
+
+def _compile(lines: Sequence[str]) -> GitIgnoreSpec:
+    """Read patterns; a line that is none is passed over, as Git does."""
+    with warnings.catch_warnings(action="ignore", category=FutureWarning):  # a bracket inside brackets
+        try:
+            return GitIgnoreSpec.from_lines(lines)
+        except (ValueError, re.error):
+            return _compile([line for line in lines if _is_pattern(line)])
+
+
+def _is_pattern(line: str) -> bool:
+    try:
+        GitIgnoreSpec.from_lines([line])
+    except (ValueError, re.error):
+        return False
+    return True

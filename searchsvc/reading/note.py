@@ -9,6 +9,7 @@ from searchsvc.reading.links import NOTE_SUFFIXES, read_references, wikilinks
 from searchsvc.reading.sections import INTRO, make_sections
 from searchsvc.reading.structure import read_structure
 
+_LINES_AHEAD = 20
 _BETWEEN_TAGS = re.compile(r"[,\s]+")
 
 
@@ -55,10 +56,12 @@ def stem(path: str) -> str:
 
 
 def _title(front: FrontMatter) -> str:
-    value = front.properties.get("title")
-    if value is None or isinstance(value, list | dict):
-        return ""
-    return " ".join(front.texts["title"][0].split())
+    """Return the title as written, so that ``1.10`` stays what it is."""
+    key = next((key for key in front.properties if key.lower() == "title"), "")
+    value = front.properties.get(key)
+    if isinstance(value, bool):
+        return str(value).lower()
+    return "" if isinstance(value, list | dict) else " ".join("".join(front.texts.get(key, ())).split())
 
 
 def _property(front: FrontMatter, *names: str) -> list[str]:
@@ -71,13 +74,13 @@ def _property_links(front: FrontMatter, lines: tuple[str, ...]) -> list[Link]:
 
     YAML reads ``[[Note]]`` without quotes as a list in a list; that is no link.
     """
+    holders = [number for number, line in enumerate(lines[: front.lines], 1) if "[[" in line]
     found: list[Link] = []
-    for texts in front.texts.values():
-        for text in texts:
-            if "[[" in text:
-                line = next((n for n, line in enumerate(lines[: front.lines], 1) if text in line), 1)
-                found += wikilinks(text, line)
-    return sorted(found, key=lambda link: link.line)
+    for text in (text for texts in front.texts.values() for text in texts if "[[" in text):
+        ahead = (n for n, holder in enumerate(holders[:_LINES_AHEAD]) if text in lines[holder - 1])
+        del holders[: next(ahead, 0)]
+        found += wikilinks(text, holders[0] if holders else 1)
+    return found
 
 
 def _tags(front: FrontMatter, inline: list[str]) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from searchsvc.items import Problem
 from searchsvc.reading.ignore import IgnoreRules
 from searchsvc.reading.links import NOTE_SUFFIXES
 
-_UNSHOWABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+_UNSHOWABLE = re.compile("[\\\\\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,10 @@ def walk(root: Path, config: Config) -> Iterator[FileEntry | Problem]:
             try:
                 if entry.is_dir(follow_symlinks=False):
                     if not rules.skips(path, is_folder=True):
-                        inner.append(path)
+                        if _UNSHOWABLE.search(entry.name):
+                            yield _unshowable(path, "folder")
+                        else:
+                            inner.append(path)
                 elif entry.is_symlink():
                     broken = _examine_link(entry, path, root, rules)
                     if broken is not None:
@@ -76,8 +79,7 @@ def _examine(entry: os.DirEntry[str], path: str, root: Path, config: Config) -> 
     if not entry.is_file(follow_symlinks=False):
         return None
     if _UNSHOWABLE.search(entry.name):
-        shown = path.encode("unicode_escape", "backslashreplace").decode()
-        return Problem(path=shown, reason="name has control characters or is not Unicode; rename the file")
+        return _unshowable(path, "file")
     stat = entry.stat(follow_symlinks=False)
     if stat.st_size > config.max_file_bytes:
         return Problem(
@@ -86,6 +88,13 @@ def _examine(entry: os.DirEntry[str], path: str, root: Path, config: Config) -> 
             "split it or raise max_file_bytes",
         )
     return FileEntry(path=path, size=stat.st_size, signature=signature(stat))
+
+
+def _unshowable(path: str, kind: str) -> Problem:
+    shown = path.encode("unicode_escape", "backslashreplace").decode()
+    return Problem(
+        path=shown, reason=f"name has a backslash or control characters or is not Unicode; rename the {kind}"
+    )
 
 
 def _examine_link(entry: os.DirEntry[str], path: str, root: Path, rules: IgnoreRules) -> Problem | None:
