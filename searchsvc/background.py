@@ -3,17 +3,19 @@
 import logging
 import threading
 import time
+from typing import TYPE_CHECKING
 
-from searchsvc.errors import SearchError
-from searchsvc.service import Service
+from searchsvc.config import Config
+from searchsvc.errors import ConfigError, SearchError
+
+if TYPE_CHECKING:
+    from searchsvc.service import Service
 
 _log = logging.getLogger(__name__)
+_HEAD_START_SECONDS = 1.0
+"""How long work is put off after the start, unless somebody asks: a client's handshake comes first."""
 _MAX_SCAN_SHARE = 0.05
 """Share of the time that looking for changes may take; large roots are looked at less often."""
-
-
-_HEAD_START_SECONDS = 2.0
-"""How long loading a model is put off after the start, so that a client's handshake comes first."""
 
 
 class _Stopped(Exception):
@@ -21,55 +23,75 @@ class _Stopped(Exception):
 
 
 class Worker:
-    """A thread that keeps the index of a service up to date."""
+    """A thread that makes a service and keeps its index up to date."""
 
-    def __init__(self, service: Service) -> None:
-        self._service = service
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        self._service: Service | None = None
+        self._failure: SearchError = ConfigError("the service could not be made")
+        self._wanted = threading.Event()
+        self._made = threading.Event()
+        self._looked = threading.Event()
         self._stopping = threading.Event()
-        self._ready = threading.Event()
         self._doing = ""
-        self._born = time.monotonic()
         self._thread = threading.Thread(target=self._run, name="searchsvc background", daemon=True)
-        service.activity = lambda: self._doing
 
     def start(self) -> None:
-        """Begin to work."""
+        """Begin to work, soon."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop soon, at the next text or portion; what was committed stays."""
+        """Stop at the next text or portion; what was committed stays."""
         self._stopping.set()
+        self._wanted.set()
         self._thread.join(timeout=5)
 
+    def service(self) -> "Service":
+        """Return the service, making it now if need be."""
+        self._wanted.set()
+        self._made.wait()
+        if self._service is None:
+            raise self._failure
+        return self._service
+
     def wait_until_searchable(self, seconds: float) -> bool:
-        """Wait until every root has an index; return whether that is so."""
-        deadline = time.monotonic() + seconds
-        while not self._service.is_indexed:
-            if self._ready.wait(timeout=0.05) or time.monotonic() > deadline:
+        """Wait until every root has an index or could not get one; return whether all have one."""
+        service, deadline = self.service(), time.monotonic() + seconds
+        while not service.is_indexed:
+            if self._looked.wait(timeout=0.05) or time.monotonic() > deadline:
                 break
-        return self._service.is_indexed
+        return service.is_indexed
 
     def _run(self) -> None:
+        self._wanted.wait(_HEAD_START_SECONDS)
+        from searchsvc.service import Service
+
+        try:
+            self._service = service = Service(self._config, patient=False)
+        except SearchError as error:
+            self._failure = error
+            return
+        finally:
+            self._made.set()
+        service.activity = lambda: self._doing
         while not self._stopping.is_set():
             begin = time.monotonic()
             try:
-                self._service.index(progress=self._progress)
+                service.index(progress=self._progress)
                 scan = time.monotonic() - begin
-                self._ready.set()
-                self._stopping.wait(max(0.0, self._born + _HEAD_START_SECONDS - time.monotonic()))
-                self._service.embed(progress=self._progress, stop=self._stopping.is_set)
+                self._looked.set()
+                service.embed(progress=self._progress, stop=self._stopping.is_set)
             except _Stopped:
                 return
             except SearchError as error:
                 _log.warning("background work: %s", error)
                 scan = time.monotonic() - begin
-                self._ready.set()
             except Exception:
                 _log.exception("background work failed; searching goes on")
                 scan = time.monotonic() - begin
-                self._ready.set()
+            self._looked.set()
             self._doing = ""
-            self._stopping.wait(max(self._service.config.rescan_seconds, scan / _MAX_SCAN_SHARE))
+            self._stopping.wait(max(self._config.rescan_seconds, scan / _MAX_SCAN_SHARE))
 
     def _progress(self, stage: str, done: int, total: int) -> None:
         if self._stopping.is_set():

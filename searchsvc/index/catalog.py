@@ -8,7 +8,7 @@ import json
 import sqlite3
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -78,7 +78,8 @@ class _Connection(sqlite3.Connection):
     """Closed with the thread that opened it."""
 
     def __del__(self) -> None:
-        self.close()
+        with suppress(sqlite3.Error):
+            self.close()
 
 
 def connect(path: Path, *, read_only: bool = False) -> sqlite3.Connection:

@@ -130,24 +130,25 @@ def _precedence(path: str) -> tuple[bool, str]:
     return not path.lower().endswith(".md"), path
 
 
-def find_anchor(anchors: Sequence[Anchor], fragment: str) -> Anchor | None:
+def find_anchor(anchors: Sequence[Anchor], fragment: str, *, wiki: bool = True) -> Anchor | None:
     """Return the section that a link's heading means; without a heading, the first of the note.
 
     Accepts the heading text, with or without the signs that Obsidian drops in links, a path of
-    headings (``A#B``), GitHub's anchor, and the author's own ``{#id}``.
+    headings (``A#B``), GitHub's anchor, and the author's own ``{#id}``. A heading may look like the
+    anchor of another: then a wikilink means the text and a Markdown link the anchor.
     """
     if not fragment:
         return anchors[0] if anchors else None
     titled = [item for item in anchors if item.level]
     exact, wanted, slug = _folded(fragment), comparable(fragment), _nfc(fragment).lower()
-    for fits in (
-        lambda item: _folded(item.title) == exact,
-        lambda item: wanted and comparable(item.title) == wanted,
-        lambda item: slug in (item.anchor, item.custom_anchor.lower()),
-    ):
-        found = next(filter(fits, titled), None)
-        if found:
-            return found
+    by_anchor = next((item for item in titled if slug in (item.anchor, item.custom_anchor.lower())), None)
+    if by_anchor and not wiki:
+        return by_anchor
+    by_text = next((item for item in titled if _folded(item.title) == exact), None)
+    if by_text is None and wanted:
+        by_text = next((item for item in titled if comparable(item.title) == wanted), None)
+    if by_text or by_anchor:
+        return by_text or by_anchor
     return _by_path(titled, fragment.split("#")) if "#" in fragment else None
 
 

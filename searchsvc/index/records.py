@@ -193,12 +193,15 @@ def _section_record(note: Note, section: Section) -> SectionRecord:
         section=section,
         text=text,
         cost=cost(text),
-        key=_hash(f"{context_of(note.title, section.heading_path)}\x00{passage_text(section, text)}")
-        if body
-        else 0,
+        key=_key(note, section, text) if body else 0,
         twin=_hash(body) if len(body) >= _MIN_TWIN_CHARACTERS else 0,
         language=CODES.index(language_of(body)),
     )
+
+
+def _key(note: Note, section: Section, text: str) -> int:
+    """Hash what embedding models see; blank lines around a text come and go as sections are moved."""
+    return _hash(f"{context_of(note.title, section.heading_path)}\x00{passage_text(section, text).strip()}")
 
 
 def _hash(text: str) -> int:

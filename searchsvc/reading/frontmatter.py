@@ -18,6 +18,9 @@ _MAX_DEPTH = 50
 _MAX_NAMED = 5
 _MAX_DIGITS = 300
 """A longer number is kept as text."""
+_PROTECTED = {0x85: "\ue085", 0x2028: "\ue028", 0x2029: "\ue029"}
+"""Line ends for libyaml, as in YAML 1.1, but neither for YAML 1.2 nor for Markdown."""
+_UNPROTECTED = {0: "\ufffd"} | {ord(stand_in): chr(code) for code, stand_in in _PROTECTED.items()}
 _OPENING = re.compile(r"---[ \t]*")
 _CLOSING = re.compile(r"(---|\.\.\.)[ \t]*")
 _FIRST_KEY = re.compile(r"\s*[^\s#][^:]*:(\s|$)")
@@ -72,7 +75,7 @@ def read_front_matter(lines: tuple[str, ...]) -> FrontMatter:
     end = next((i for i in range(1, len(lines)) if _CLOSING.fullmatch(lines[i])), None)
     if end is None:
         return FrontMatter()
-    source = "\n".join(lines[1:end])
+    source = "\n".join(lines[1:end]).translate(_PROTECTED)
     try:
         return _parse(source, end + 1)
     except (yaml.YAMLError, ValueError, OverflowError) as error:
@@ -124,7 +127,7 @@ def _texts(node: yaml.Node) -> Iterator[str]:
 
 
 def _clean(text: str) -> str:
-    return text.replace("\x00", "\ufffd")
+    return text.translate(_UNPROTECTED)
 
 
 class _Builder:

@@ -189,7 +189,8 @@ class _Scan:
         for match in _WIKILINK.finditer(self.content):
             if _is_escaped(self.content, match.start()) or _is_escaped(self.content, match.start(2) - 2):
                 continue
-            written, *alias = _ALIAS_BAR.split(match.group(2), maxsplit=1)
+            inside = self.source[match.start(2) : match.end(2)]
+            written, *alias = _ALIAS_BAR.split(inside, maxsplit=1)
             target, _, fragment = written.partition("#")
             target, text = target.strip(), alias[0].strip() if alias else ""
             line = self._line(match.start())

@@ -16,6 +16,8 @@ _INLINE_MARKUP = re.compile(r"[\\`*_\[\]<>&!~]")
 _WIKILINK = re.compile(r"!?\[\[([^\[\]|]*)(?:\\?\|([^\[\]]*))?\]\]")
 _ATTRIBUTES = re.compile(r"\{:?\s{0,9}#([^\s{}]+)[^{}]*\}")
 _MAX_INLINE = 2_000
+_MAX_NESTING = 200
+"""Blocks in blocks; a list counts twice. The parser drops what is deeper, and all that follows it."""
 _FOOTNOTE = "^"
 
 Environment = dict[str, Any]
@@ -122,7 +124,7 @@ def _show(token: Token, pieces: list[str]) -> None:
 
 @cache
 def _block_parser() -> MarkdownIt:
-    parser = MarkdownIt("commonmark")
+    parser = MarkdownIt("commonmark", {"maxNesting": _MAX_NESTING})
     parser.core.ruler.enableOnly(["normalize", "block"])
     return parser
 

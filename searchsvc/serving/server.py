@@ -6,7 +6,7 @@ import logging
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
@@ -17,21 +17,27 @@ from searchsvc import __version__
 from searchsvc.background import Worker
 from searchsvc.config import Config
 from searchsvc.errors import IndexFault, SearchError
-from searchsvc.service import Service
 from searchsvc.serving.toolsets import INSTRUCTIONS, Tool, choose
+
+if TYPE_CHECKING:
+    from searchsvc.service import Service
 
 _FIRST_INDEX_SECONDS = 20.0
 """How long a question waits for an index that is being made for the first time."""
 
 
 class Desk:
-    """What tools reach through the lifespan: the service and its background worker."""
+    """What tools reach through the lifespan: the service, made in the background."""
 
-    def __init__(self, service: Service, worker: Worker) -> None:
-        self.service = service
+    def __init__(self, worker: Worker) -> None:
         self._worker = worker
 
-    def ask(self) -> Service:
+    @property
+    def service(self) -> "Service":
+        """The service, whatever its state."""
+        return self._worker.service()
+
+    def ask(self) -> "Service":
         """Return the service once it can answer; models load from now on, in the background."""
         for slot in self.service.slots:
             slot.start()
@@ -117,11 +123,10 @@ def make_server(config: Config, toolsets: str = "") -> Server:
 
     @asynccontextmanager
     async def lifespan(server: MCPServer[Desk]) -> AsyncIterator[Desk]:
-        service = Service(config, patient=False)
-        worker = Worker(service)
+        worker = Worker(config)
         worker.start()
         try:
-            yield Desk(service, worker)
+            yield Desk(worker)
         finally:
             worker.stop()
 
