@@ -36,6 +36,12 @@ FUNCTION_WORDS = {
 }
 """Function words by ISO 639-1 code, folded as terms are."""
 
+_SPEAKERS: dict[str, list[str]] = {}
+"""Languages of each function word, as written and folded, in lower case."""
+for _code, _text in _FUNCTION_WORDS_TEXT.items():
+    for _word in {spelled for word in _text.split() for spelled in (word, fold(word))}:
+        _SPEAKERS.setdefault(_word, []).append(_code)
+
 CODES = ("", "en", "de", "es", "fr", "it", "pt", "nl", "zh", "ja", "ko")
 """Languages that are told apart; a section stores the place of its own, 0 for unknown."""
 
@@ -88,5 +94,8 @@ def _by_script(text: str) -> str:
 
 
 def _counts(text: str) -> dict[str, int]:
-    words = [fold(word) for word in _WORD.findall(text)]
-    return {code: sum(word in known for word in words) for code, known in FUNCTION_WORDS.items()}
+    counts = dict.fromkeys(FUNCTION_WORDS, 0)
+    for word in _WORD.findall(text.lower()):
+        for code in _SPEAKERS.get(word, ()):
+            counts[code] += 1
+    return counts

@@ -54,6 +54,7 @@ _PLAIN_WORD = re.compile(rf"(?:(?![_{_UNSPACED}])\w)+")
 _PUNCTUATION = re.compile(r"[^A-Za-z0-9\s]")
 _DIGIT = re.compile(r"[0-9]")
 _OPAQUE = re.compile(r"[A-Za-z0-9+=_-]{24,}")
+_HEX = re.compile(r"[0-9a-f]{24,}")
 
 VERSION = 2
 """Raised with every change of the rules, so that indexes made by older ones are rebuilt."""
@@ -239,3 +240,5 @@ def _opaque_lengths(text: str) -> Iterator[int]:
         piece = match.group()
         if not piece.islower() and _DIGIT.search(piece):
             yield len(piece)
+        else:
+            yield from (len(run) for run in _HEX.findall(piece) if _DIGIT.search(run))

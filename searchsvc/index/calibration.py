@@ -14,6 +14,7 @@ from searchsvc.index.vectors import Part
 
 _SAMPLE = 200
 _BLOCK_ROWS = 20_000
+_MIN_DEVIATION = 1e-3
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +30,14 @@ class Calibration:
     deviation: float
     """Standard deviation of the same."""
 
+    @property
+    def is_sound(self) -> bool:
+        """Whether the model tells texts apart here: near neighbours are nearer than foreign questions."""
+        return self.deviation > _MIN_DEVIATION and self.same > self.nothing + _MIN_DEVIATION
+
     def relevance(self, cosine: float) -> float:
         """Return 0 for what foreign questions get, 1 for what near neighbours get."""
-        return (cosine - self.nothing) / max(self.same - self.nothing, 1e-6)
+        return (cosine - self.nothing) / (self.same - self.nothing)
 
 
 def calibrate(parts: Sequence[Part], probes: NDArray[np.float32]) -> Calibration | None:

@@ -8,7 +8,7 @@ composed form (NFC). What stays ambiguous is answered in a fixed order and said 
 import posixpath
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import takewhile
@@ -130,38 +130,67 @@ def _precedence(path: str) -> tuple[bool, str]:
     return not path.lower().endswith(".md"), path
 
 
+class Anchors:
+    """The sections of one note, found by what links call them."""
+
+    def __init__(self, anchors: Sequence[Anchor]) -> None:
+        """Take the sections in file order; of those that are called the same, the first counts."""
+        self._all = anchors
+        self._by_text: dict[str, int] = {}
+        self._by_comparable: dict[str, int] = {}
+        self._by_anchor: dict[str, int] = {}
+        for place, item in enumerate(anchors):
+            if item.level:
+                self._by_text.setdefault(_folded(item.title), place)
+                self._by_comparable.setdefault(comparable(item.title), place)
+                for name in (item.anchor, item.custom_anchor.lower()):
+                    self._by_anchor.setdefault(name, place)
+        for empty in (self._by_text, self._by_comparable, self._by_anchor):
+            empty.pop("", None)
+
+    def find(self, fragment: str, *, wiki: bool = True) -> Anchor | None:
+        """Return the section that a link's heading means; without a heading, the first of the note.
+
+        Accepts the heading text, with or without the signs that Obsidian drops in links, a path of
+        headings (``A#B``), GitHub's anchor, and the author's own ``{#id}``. A heading may look like the
+        anchor of another: then a wikilink means the text and a Markdown link the anchor.
+        """
+        if not fragment:
+            return self._all[0] if self._all else None
+        by_anchor = self._by_anchor.get(_nfc(fragment).lower())
+        by_text = self._by_text.get(_folded(fragment), self._by_comparable.get(comparable(fragment)))
+        first, second = (by_text, by_anchor) if wiki else (by_anchor, by_text)
+        place = second if first is None else first
+        if place is not None:
+            return self._all[place]
+        return self._below(fragment.split("#")) if "#" in fragment else None
+
+    def _below(self, names: Sequence[str]) -> Anchor | None:
+        """Follow a path of headings: each is looked for among those below the one before."""
+        titled = [item for item in self._all if item.level]
+        found, place = None, -1
+        for name in filter(comparable, names):
+            level = found.level if found else 0
+            below = takewhile(_is_deeper(titled, level), range(place + 1, len(titled)))
+            names_it = (at for at in below if _is_called(titled[at], name))
+            place = next(names_it, -1)
+            if place < 0:
+                return None
+            found = titled[place]
+        return found
+
+
+def _is_deeper(titled: Sequence[Anchor], level: int) -> Callable[[int], bool]:
+    return lambda place: titled[place].level > level
+
+
+def _is_called(item: Anchor, name: str) -> bool:
+    return comparable(item.title) == comparable(name) or item.anchor == _nfc(name).lower()
+
+
 def find_anchor(anchors: Sequence[Anchor], fragment: str, *, wiki: bool = True) -> Anchor | None:
-    """Return the section that a link's heading means; without a heading, the first of the note.
-
-    Accepts the heading text, with or without the signs that Obsidian drops in links, a path of
-    headings (``A#B``), GitHub's anchor, and the author's own ``{#id}``. A heading may look like the
-    anchor of another: then a wikilink means the text and a Markdown link the anchor.
-    """
-    if not fragment:
-        return anchors[0] if anchors else None
-    titled = [item for item in anchors if item.level]
-    exact, wanted, slug = _folded(fragment), comparable(fragment), _nfc(fragment).lower()
-    by_anchor = next((item for item in titled if slug in (item.anchor, item.custom_anchor.lower())), None)
-    if by_anchor and not wiki:
-        return by_anchor
-    by_text = next((item for item in titled if _folded(item.title) == exact), None)
-    if by_text is None and wanted:
-        by_text = next((item for item in titled if comparable(item.title) == wanted), None)
-    if by_text or by_anchor:
-        return by_text or by_anchor
-    return _by_path(titled, fragment.split("#")) if "#" in fragment else None
-
-
-def _by_path(anchors: Sequence[Anchor], names: Sequence[str]) -> Anchor | None:
-    """Follow headings downwards: each name is looked for below the section of the one before."""
-    found, below = None, anchors
-    for name in names:
-        found = find_anchor(below, name) if comparable(name) else found
-        if found is None:
-            return None
-        start = anchors.index(found) + 1
-        below = list(takewhile(lambda item, level=found.level: item.level > level, anchors[start:]))  # type: ignore[misc]
-    return found
+    """Return the section that one link means; see ``Anchors.find``."""
+    return Anchors(anchors).find(fragment, wiki=wiki)
 
 
 @lru_cache(maxsize=20_000)

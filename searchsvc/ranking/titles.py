@@ -62,13 +62,15 @@ def _compare(segment: Segment, places: Ordinals, ids: Sequence[int]) -> tuple[Ma
     if not len(segment.stream_terms) or not ids:
         return exact, said
     table, bounds, line = segment.sections, segment.stream_bounds, _line(ids)
+    wanted = np.array(ids, np.int32)
     cells = places * len(FIELDS)
     is_title = (bounds[cells + _HEADING] == bounds[cells + _HEADING + 1]) & (table["level"][places] <= 1)
     is_first = (places == 0) | (table["note"][places] != table["note"][np.maximum(places - 1, 0)])
     for field, applies in ((_HEADING, ~is_title), (_TITLE, is_title | is_first), (_ALIASES, is_first)):
         starts, stops = bounds[cells + field], bounds[cells + field + 1]
         firsts = segment.stream_terms[np.minimum(starts, len(segment.stream_terms) - 1)]
-        for number in np.flatnonzero(applies & (stops > starts) & np.isin(firsts, ids)):
+        is_wanted = (firsts[:, None] == wanted).any(axis=1)
+        for number in np.flatnonzero(applies & (stops > starts) & is_wanted):
             words = segment.stream_terms[starts[number] : stops[number]].tolist()
             exact[number] |= words == list(ids)
             said[number] |= _line(words) in line and (field != _TITLE or bool(is_title[number]))

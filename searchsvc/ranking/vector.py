@@ -45,14 +45,15 @@ def vector_scores(cosines: Floats, trust: float, calibrations: Sequence[Calibrat
     if not len(known):
         return VectorScores(cosines, np.zeros_like(cosines), None, trust)
     count, mean, variance = len(known), float(known.mean()), float(known.var())
-    if calibrations:
-        prior = calibrations[0]
+    sound = [calibration for calibration in calibrations if calibration.is_sound]
+    if sound:
+        prior = sound[0]
         mean = (count * mean + _PRIOR_COUNT * prior.mean) / (count + _PRIOR_COUNT)
         variance = (count * variance + _PRIOR_COUNT * prior.deviation**2) / (count + _PRIOR_COUNT)
     scale = np.float32((math.sqrt(variance) + 1e-9) * math.sqrt(2 * math.log(max(count, 3))))
     standing = np.maximum((cosines - np.float32(mean)) / scale, np.float32(0))
     best = float(known.max())
-    relevance = max((calibration.relevance(best) for calibration in calibrations), default=None)
+    relevance = max((calibration.relevance(best) for calibration in sound), default=None)
     return VectorScores(cosines, standing, relevance, trust)
 
 

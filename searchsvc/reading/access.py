@@ -18,6 +18,9 @@ from searchsvc.reading.walk import is_note_name
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]+:/")
 _DRIVE = re.compile(r"[A-Za-z]:" if os.name == "nt" else r"[A-Za-z]:(/|$)")
 _MAX_SHOWN = 200
+_MAX_LENGTH = 4_096
+_MAX_DEPTH = 200
+"""Of a path: what no system takes is not even looked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +92,8 @@ def read_bytes(place: Place, config: Config) -> bytes:
 def _refuse_foreign(asked: str, shown: str) -> None:
     if not asked.strip() or "\x00" in asked:
         raise AccessDenied("an empty path names no note; give a path relative to the root")
+    if len(asked) > _MAX_LENGTH or asked.count("/") > _MAX_DEPTH:
+        raise AccessDenied(f"{shown} is longer or deeper than a path of a note can be")
     if _SCHEME.match(asked):
         raise AccessDenied(f"{shown} is an address, expected a path relative to the root")
     if asked.startswith(("/", "~/")) or asked == "~" or _DRIVE.match(asked) or "\\" in asked:

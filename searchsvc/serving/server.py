@@ -1,6 +1,7 @@
 """The MCP server: lifespan, argument checks, errors mapped once, stdio."""
 
 import difflib
+import inspect
 import json
 import logging
 import sys
@@ -55,7 +56,8 @@ class Server(MCPServer[Desk]):
         self._aliases: dict[str, dict[str, str]] = {}
         for tool in tools:
             annotations = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
-            self.add_tool(tool.function, title=tool.title, annotations=annotations)
+            described = inspect.getdoc(tool.function)
+            self.add_tool(tool.function, title=tool.title, description=described, annotations=annotations)
             self._aliases[tool.function.__name__] = tool.aliases
         listed = {tool.name: tool.parameters for tool in self._tool_manager.list_tools()}
         self._parameters: dict[str, dict[str, Any]] = {

@@ -1,0 +1,1 @@
+"""Measures searchsvc: retrieval quality and speed. Not part of the installed package."""

@@ -1,0 +1,143 @@
+"""The one place where the benchmark reaches behind the public API: stages by themselves, made-up vectors.
+
+Vectors are random unit vectors around 200 random centres. They say nothing of quality, but a scan reads
+and multiplies them as it does real ones.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmark.core import make_config
+from searchsvc.embedding.base import Matrix, Passage, Profile
+from searchsvc.embedding.slot import ModelSlot
+from searchsvc.index.build import Writer
+from searchsvc.index.catalog import Catalog
+from searchsvc.indexing import make_tokenizer
+from searchsvc.items import Mode, Ranking
+from searchsvc.ranking import fuse
+from searchsvc.ranking.corpus import Corpus
+from searchsvc.searching import Request, Searcher
+from searchsvc.service import Service
+
+DIMENSION = 384
+_CENTRES = 200
+_PARTS = 4
+"""Files that vectors are spread over, as after some runs of embedding."""
+_PROFILE = Profile("random", "static", "0", DIMENSION, 256, languages=("*",))
+
+Floats = NDArray[np.float32]
+
+
+class RandomModel:
+    """Makes the same unit vectors in the same order in every run. Implements Embedder."""
+
+    def __init__(self, seed: int) -> None:
+        self.profile = _PROFILE
+        self._random = np.random.default_rng(seed)
+        centres = np.random.default_rng(0).standard_normal((_CENTRES, DIMENSION))
+        self._centres = centres.astype(np.float32)
+
+    def vectors(self, count: int) -> Floats:
+        """Return unit vectors, shape ``(count, DIMENSION)``."""
+        rows = self._centres[self._random.integers(0, _CENTRES, count)]
+        rows = rows + self._random.standard_normal(rows.shape, dtype=np.float32)
+        return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True), np.float32)
+
+    def encode_query(self, text: str) -> Floats:
+        """Return the next vector, whatever the text."""
+        return np.asarray(self.vectors(1)[0])
+
+    def encode_passages(self, passages: Sequence[Passage]) -> Iterator[Matrix]:
+        """Yield a vector a passage, whatever its text."""
+        return (row[None, :] for row in self.vectors(len(passages)))
+
+
+@dataclass(frozen=True, slots=True)
+class RankingCall:
+    """One question, ready to be ranked."""
+
+    terms: list[str]
+    """What is looked up in the postings."""
+    words: str
+    """The same as written, for engines with a tokeniser of their own."""
+    rank: Callable[[], Any]
+
+
+@dataclass(slots=True)
+class Stages:
+    """The stages of one index, each to be called by itself."""
+
+    service: Service
+    corpus: Corpus
+    catalog: Catalog
+    searcher: Searcher
+
+    def ranking_of(self, query: str, mode: Mode) -> "RankingCall":
+        """Return the ranking of a question as a call of its own: terms and cosines in, ordinals out."""
+        calls: list[tuple[Any, ...]] = []
+
+        def record(*args: Any, **named: Any) -> Any:
+            calls.append((args, named))
+            return fuse.fuse(*args, **named)
+
+        with patch("searchsvc.searching.fuse", record):
+            self.ask(query, mode)
+        args, named = calls[0]
+        terms = args[1].counted
+        pairs = make_tokenizer(self.service.config.stemming).query_terms(query)
+        words = " ".join(dict.fromkeys(word for term, word in pairs if term in terms))
+        return RankingCall(list(terms), words, partial(fuse.fuse, *args, **named))
+
+    def cosines(self, query: Floats) -> Floats:
+        """Scan the vectors of all sections."""
+        return self.corpus.cosines(_PROFILE.identity, query)
+
+    def ask(self, query: str, mode: Mode) -> Ranking:
+        """Answer with hits, the query's vector being a random one at no cost."""
+        return self.searcher.search(Request(query, mode=mode), wait=True)
+
+    def tokens(self) -> list[list[str]]:
+        """Return the terms of every section, all fields together, as the index holds them."""
+        found: list[list[str]] = []
+        for _, segment in self.corpus.segments:
+            stream = segment.stream()
+            step = (len(stream.bounds) - 1) // max(len(segment.sections), 1)
+            starts = stream.bounds[::step].tolist()
+            words = [stream.vocabulary[term] for term in stream.terms.tolist()]
+            found += [words[a:b] for a, b in zip(starts, starts[1:], strict=False)]
+        return found
+
+    def texts(self) -> list[str]:
+        """Return heading path and text of every section."""
+        ids = self.corpus.column("id").tolist()
+        rows = self.catalog.sections(ids)
+        return [" ".join((*rows[i].section.heading_path, rows[i].text)) for i in ids]
+
+
+def add_random_vectors(service: Service) -> int:
+    """Give every section that has text a vector; return how many vectors that makes."""
+    vault, model = service.vaults[0], RandomModel(1)
+    with Writer(vault.layout, make_tokenizer(service.config.stemming)) as writer:
+        keys = [key for _, key in writer.passages_to_embed(_PROFILE.identity)]
+        for part in range(_PARTS):
+            mine = keys[part::_PARTS]
+            matrices = list(model.vectors(len(mine))[:, None, :])
+            if mine:
+                writer.add_vectors(_PROFILE.identity, mine, matrices, DIMENSION)
+    return len(keys)
+
+
+def open_stages(corpus: Path, data_dir: Path) -> Stages:
+    """Open an index that is ready, with its random vectors if it has them; no real model is loaded."""
+    service = Service(make_config(corpus, data_dir, "none"))
+    slot = ModelSlot("random", lambda: RandomModel(2))
+    searcher = Searcher(service.vaults, make_tokenizer(service.config.stemming), [slot])
+    with searcher.pinned() as pinned:
+        return Stages(service, pinned.corpus, pinned.catalogs[0], searcher)

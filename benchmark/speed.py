@@ -1,0 +1,172 @@
+"""Speed against other engines: ``python -m benchmark.speed --source DIR [DIR ...]``.
+
+Makes corpora of the wanted sizes out of real Markdown (see benchmark/corpus), indexes them, and asks the
+same questions of every engine in one run. Times of calls are CPU milliseconds of the whole process.
+"""
+
+import json
+import os
+import platform
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import asdict
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from benchmark import processes, targets
+from benchmark.core import Progress, make_config, say
+from benchmark.corpus import SourceFile, read_questions, read_sources, write_corpus
+from benchmark.errors import BenchmarkError, Parser, run_command
+from benchmark.inside import RandomModel, Stages, add_random_vectors, open_stages
+from benchmark.memory import children_cpu_seconds, own_cpu_seconds
+from benchmark.peers import Texts, time_lexical_peers, time_vector_peers
+from benchmark.report import print_report
+from benchmark.timing import Timing, time_calls
+from searchsvc.service import Service
+
+QUESTIONS = 240
+_ENGINES = ("searchsvc", "numpy", "simsimd", "rank-bm25", "bm25s", "tantivy", "faiss-cpu", "usearch", "mcp")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command and return its exit code."""
+    return run_command(_run, arguments)
+
+
+def _run(arguments: Sequence[str] | None) -> None:
+    parser = Parser(prog="python -m benchmark.speed", description="Measure speed against other engines.")
+    parser.add_argument(
+        "--sections", type=int, nargs="+", default=[targets.SMALL, targets.LARGE], metavar="N"
+    )
+    parser.add_argument(
+        "--source",
+        type=Path,
+        nargs="+",
+        action="extend",
+        metavar="DIR",
+        help="real Markdown, with queries.jsonl in or beside it (default: this checkout's own)",
+    )
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write every figure here")
+    given = parser.parse_args(arguments)
+    if min(given.sections) < 1:
+        raise BenchmarkError(f"--sections holds {min(given.sections)}, expected numbers from 1")
+    folders = given.source or [Path(__file__).resolve().parents[1]]
+    files = read_sources(folders)
+    questions = read_questions(folders, files, QUESTIONS)
+    say(f"sources: {', '.join(map(str, folders))}")
+    measured = [measure(files, questions, number) for number in given.sections]
+    programs = {"help": asdict(processes.time_help()), "python": asdict(processes.time_python())}
+    sources = [folder.resolve().name for folder in folders]
+    report = {"machine": _machine(), "sources": sources, "questions": len(questions)}
+    report |= {"sizes": measured, "programs": programs}
+    verdicts = list(targets.judge(measured, programs))
+    report["targets"] = [asdict(verdict) | {"met": verdict.met} for verdict in verdicts]
+    print_report(report)
+    if given.json:
+        given.json.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+
+
+def measure(files: Sequence[SourceFile], questions: Sequence[str], wanted: int) -> dict[str, Any]:
+    """Measure everything on a corpus of ``wanted`` sections; the corpus is removed at the end."""
+    with tempfile.TemporaryDirectory(prefix="searchsvc-speed-", ignore_cleanup_errors=True) as folder:
+        corpus, data_dir = Path(folder) / "notes", Path(folder) / "index"
+        data_dir.mkdir()
+        say(f"{wanted} sections: writing them")
+        size = write_corpus(files, corpus, wanted)
+        figures = {"wanted": wanted, "markdown_bytes": size, **_time_indexing(corpus, data_dir)}
+        stages = open_stages(corpus, data_dir)
+        figures |= _time_words(stages, questions)
+        figures |= _time_vectors_and_both(stages, questions, figures["vector_count"])
+        say("fresh processes")
+        figures["first"] = asdict(processes.time_first_answer(corpus, data_dir, questions[0]))
+        figures["memory"] = processes.serving_memory(corpus, data_dir, questions)
+        serve, bare = processes.time_serve(corpus, data_dir)
+        return figures | {"serve": asdict(serve), "bare": asdict(bare)}
+
+
+def _time_indexing(corpus: Path, data_dir: Path) -> dict[str, Any]:
+    """Index a corpus, index it again, then add vectors; times in seconds."""
+    service = Service(make_config(corpus, data_dir, "none"))
+    own, others, start = own_cpu_seconds(), children_cpu_seconds(), time.perf_counter()
+    service.index(progress=Progress())
+    wall, others, own = (
+        time.perf_counter() - start,
+        children_cpu_seconds() - others,
+        own_cpu_seconds() - own,
+    )
+    again, start = own_cpu_seconds(), time.perf_counter()
+    service.index()
+    again, again_wall = own_cpu_seconds() - again, time.perf_counter() - start
+    root = service.status().roots[0]
+    say("adding random vectors")
+    vectors = add_random_vectors(service)
+    return {
+        "sections": root.sections,
+        "notes": root.notes,
+        "index_cpu": own + others,
+        "index_wall": wall,
+        "reading_cpu": others,
+        "writing_cpu": own,
+        "reindex_cpu": again,
+        "reindex_wall": again_wall,
+        "index_bytes": root.index_bytes,
+        "vector_count": vectors,
+        "index_bytes_with_vectors": service.status().roots[0].index_bytes,
+    }
+
+
+def _time_words(stages: Stages, questions: Sequence[str]) -> dict[str, Any]:
+    """Time search by words: ours in whole and in part, then the other engines."""
+    say("search by words")
+    calls = [stages.ranking_of(text, "lexical") for text in questions]
+    rows = [
+        time_calls(
+            "searchsvc, whole answer", lambda text: stages.service.search(text, mode="lexical"), questions
+        ),
+        time_calls(targets.RANKING, lambda call: call.rank(), calls),
+    ]
+    data = Texts(stages.tokens(), stages.texts(), [(call.terms, call.words) for call in calls])
+    rows += time_lexical_peers(data)
+    return {"words": _plain(rows)}
+
+
+def _time_vectors_and_both(stages: Stages, questions: Sequence[str], count: int) -> dict[str, Any]:
+    """Time the scan against other exact engines over as many vectors, then both ways of search together."""
+    say("search by vectors")
+    scan = time_calls(targets.SCAN, stages.cosines, list(RandomModel(3).vectors(len(questions))))
+    vectors = [scan, *time_vector_peers(count, len(questions))]
+    whole = time_calls(
+        "searchsvc, whole answer without the model", lambda text: stages.ask(text, "vector"), questions
+    )
+    calls = [stages.ranking_of(text, "hybrid") for text in questions]
+    both = [
+        time_calls(targets.HYBRID, lambda text: stages.ask(text, "hybrid"), questions),
+        time_calls("searchsvc hybrid, ranking alone, vectors scanned", lambda call: call.rank(), calls),
+    ]
+    return {"vectors": _plain([*vectors, whole]), "both": _plain(both)}
+
+
+def _plain(rows: Sequence[Timing]) -> list[dict[str, Any]]:
+    return [asdict(row) for row in rows]
+
+
+def _machine() -> dict[str, Any]:
+    versions = {}
+    for name in _ENGINES:
+        try:
+            versions[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return {
+        "python": platform.python_version(),
+        "system": f"{platform.system()} {platform.machine()}",
+        "cores": os.cpu_count(),
+        "versions": versions,
+    }
+
+
+if __name__ == "__main__":
+    sys.exit(main())
