@@ -13,17 +13,26 @@ from collections.abc import Callable, Iterator
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005\u3007\u3040-\u30ff\u31f0-\u31ff" \
     "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af\u1100-\u11ff\U00020000-\U0003ffff"  # fmt: skip
 _MARK_BLOCKS = ((0x300, 0x2000), (0x2CE0, 0x3100), (0xA660, 0xAC00), (0xFB1E, 0xFE30), (0x10A00, 0x11F00))
-_MARKS = "".join(
-    chr(code)
-    for start, stop in _MARK_BLOCKS
-    for code in range(start, stop)
-    if unicodedata.category(chr(code)).startswith("M")
-)
+
+
+def _mark_ranges() -> str:
+    """Return the combining marks as ranges of a character class; single characters match far slower."""
+    marks = [
+        code
+        for start, stop in _MARK_BLOCKS
+        for code in range(start, stop)
+        if unicodedata.category(chr(code))[0] == "M"
+    ]
+    starts = [code for before, code in zip([0, *marks], marks, strict=False) if code != before + 1]
+    stops = [code for code, after in zip(marks, [*marks[1:], 0], strict=True) if after != code + 1]
+    return "".join(f"{chr(start)}-{chr(stop)}" for start, stop in zip(starts, stops, strict=True))
+
+
 _EMOJI = "\u2600-\u27bf\u2b00-\u2bff\U0001f000-\U0001f3fa\U0001f400-\U0001faff"
-_W = f"[\\w{_MARKS}]"
 _SIGNS = r"\+\+(?![+A-Za-z_])|\#(?![+\#\w])"
-_CHUNK = re.compile(rf"(?:(?<![\w.])\.)?{_W}+(?:[.\-'’]{_W}+|(?<=\d)[:/](?=\d){_W}+)*(?:{_SIGNS})?")
-_CHUNK_OR_EMOJI = re.compile(f"{_CHUNK.pattern}|[{_EMOJI}]")
+_CHUNK_PATTERN = r"(?:(?<![\w.])\.)?W+(?:[.\-'’]W+|(?<=\d)[:/](?=\d)W+)*(?:SIGNS)?".replace("SIGNS", _SIGNS)
+_ASCII_CHUNK = re.compile(_CHUNK_PATTERN.replace("W", r"\w"), re.ASCII)
+_CHUNK_OR_EMOJI = re.compile(_CHUNK_PATTERN.replace("W", f"[\\w{_mark_ranges()}]") + f"|[{_EMOJI}]")
 _INVISIBLE = re.compile(
     "[\u00ad\u034f\u061c\u0640\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff"
     "\U000e0000-\U000e01ef]"
@@ -171,7 +180,7 @@ def _chunks(text: str) -> list[str]:
     if "base64," in text:
         text = _DATA_URI.sub(" ", text)
     if text.isascii():
-        return _CHUNK.findall(text)
+        return _ASCII_CHUNK.findall(text)
     text = unicodedata.normalize("NFKC", _INVISIBLE.sub("", text))
     return _CHUNK_OR_EMOJI.findall(_HYPHEN.sub("-", text).replace("\u02bc", "'"))
 
