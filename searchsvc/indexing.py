@@ -41,7 +41,7 @@ Progress = Callable[[str, int, int], None]
 
 _CHUNK_BYTES = 1_000_000
 _MIN_BYTES_FOR_WORKERS = 3_000_000
-_COMMIT_BYTES = 48_000_000
+_COMMIT_BYTES = 24_000_000
 _CLOCK_TICK_NS = 20_000_000
 """Two writes to a file within this time may leave it with the same time stamps."""
 _EMBED_COMMIT = 512
@@ -89,7 +89,7 @@ def update_index(
                 portion.commit(writer, known)
     problems += [p for p in before if p.path in known and p.path in present and p.path not in replaced]
     report.problems = sorted(set(problems), key=lambda problem: (problem.path, problem.reason))
-    if portion.replaced or gone or set(problems) != set(before) or not writer.catalog.generation():
+    if portion.replaced or gone or set(problems) != set(before) or writer.is_unfinished:
         portion.commit(writer, known, gone, report.problems)
     else:
         writer.touch(portion.touched(known))
@@ -103,7 +103,7 @@ def update_notes(writer: Writer, root: Root, config: Config, paths: Sequence[str
     known = {row.path: row for row in writer.catalog.notes().values() if row.path in paths}
     rules = IgnoreRules(root.path, config)
     batch, problems = read_batch(root, config, [path for path in paths if not rules.hides(path)], known)
-    portion = _Portion([batch], list(paths), problems)
+    portion = _Portion([batch], list(paths), problems, is_last=True)
     if portion.replaced:
         portion.commit(writer, known)
     else:
@@ -170,6 +170,7 @@ class _Portion:
             touched=self.touched(known),
             problems=self.problems if all_problems is None else all_problems,
             problem_paths=paths if all_problems is None else None,
+            more_follows=not self.is_last,
         )
 
 
@@ -367,9 +368,12 @@ def embed_sections(
             if made:
                 with open_writer() as writer:
                     writer.add_vectors(identity, list(made), list(made.values()), embedder.profile.dimension)
-    with open_writer() as writer:
-        if done or not writer.is_calibrated(identity):
-            writer.calibrate(identity, np.stack([embedder.encode_query(probe) for probe in PROBES]))
+    with open_writer() as writer, faults():
+        is_due = done or not writer.is_calibrated(identity)
+    if is_due and not stop():
+        probes = np.stack([embedder.encode_query(probe) for probe in PROBES])
+        with open_writer() as writer, faults():
+            writer.calibrate(identity, probes)
     return done
 
 

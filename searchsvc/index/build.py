@@ -5,7 +5,7 @@ file lock that the operating system releases when the process ends, however it e
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from types import TracebackType
 from typing import Self
@@ -15,10 +15,11 @@ from filelock import FileLock, Timeout
 from numpy.typing import NDArray
 
 from searchsvc.errors import IndexFault
-from searchsvc.index.anchors import open_anchors, write_anchors
-from searchsvc.index.arrays import is_complete, sweep
+from searchsvc.index.anchors import write_anchors
+from searchsvc.index.arrays import sweep
+from searchsvc.index.bring_up import bring_up
 from searchsvc.index.calibration import calibrate
-from searchsvc.index.catalog import FORMAT_VERSION, Catalog, Destination, connect, transaction
+from searchsvc.index.catalog import Catalog, Destination, connect, transaction
 from searchsvc.index.faults import Damage, faults, write_fault
 from searchsvc.index.layout import Layout
 from searchsvc.index.links import Anchor, Resolver, find_anchor
@@ -46,6 +47,7 @@ MAX_SEGMENTS = 8
 MAX_VECTOR_PARTS = 12
 _KEPT_SEGMENTS = 3
 _MAX_DELETED_SHARE = 0.3
+_LEFT_FOR_LATER = "left for later"
 _MAX_DRIFT = 0.1
 """How far mean field lengths may move before a segment's weights are made again."""
 
@@ -114,8 +116,7 @@ class Writer:
         try:
             self.catalog = Catalog(self._connection)
             with transaction(self._connection):
-                self._reset_if_needed()
-                self._drop_damaged_vectors()
+                self.remark = bring_up(self._layout, self.catalog, self._settings, repair=self._repair)
             self._sweep()
         except BaseException:
             self._connection.close()
@@ -129,71 +130,6 @@ class Writer:
         except OSError as error:
             raise write_fault(error) from error
 
-    def _reset_if_needed(self) -> None:
-        meta = self.catalog.meta()
-        found = meta.get("format", "")
-        if not meta:
-            lost = self._layout.segments.is_dir()
-            remark = "index was damaged and is rebuilt, vectors are kept" if lost else ""
-            parts = self._parts_on_disk()
-        elif found != str(FORMAT_VERSION):
-            remark, parts = f"index of format {found} is rebuilt as format {FORMAT_VERSION}", {}
-        elif any(meta.get(key) != value for key, value in self._settings.items()):
-            remark = "search by words has other rules or settings now; the index is rebuilt, vectors are kept"
-            parts = self.catalog.vector_parts()
-        elif self._is_damaged(meta):
-            remark = "index was damaged and is rebuilt, vectors are kept"
-            parts = self.catalog.vector_parts()
-        else:
-            return
-        if not self._repair:
-            raise IndexFault("the index has to be made anew first; run `searchsvc index`")
-        self.remark = remark
-        self._reset(parts)
-
-    def _reset(self, parts: Mapping[str, Sequence[str]]) -> None:
-        tables = self._connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
-        for (table,) in tables:
-            self._connection.execute(f'DROP TABLE "{table}"')
-        self.catalog.create(self._settings)
-        for identity, names in parts.items():
-            self.catalog.set_vector_parts(identity, names)
-
-    def _is_damaged(self, meta: Mapping[str, str]) -> bool:
-        """Tell whether an array file that the catalog names is missing or cut short."""
-        try:
-            self._segments()
-            if "anchors" in meta:
-                open_anchors(self._layout.segments / meta["anchors"])
-        except Damage:
-            return True
-        return False
-
-    def _parts_on_disk(self) -> dict[str, list[str]]:
-        """Return the vector files of every profile, for a catalog that has lost count of them."""
-        if not self._layout.vectors.is_dir():
-            return {}
-        return {
-            profile.name: sorted(part.name for part in profile.iterdir() if is_complete(part))
-            for profile in self._layout.vectors.iterdir()
-            if profile.is_dir()
-        }
-
-    def _drop_damaged_vectors(self) -> None:
-        for identity, names in self.catalog.vector_parts().items():
-            sound = [name for name in names if self._can_open(identity, name)]
-            if len(sound) < len(names):
-                self.catalog.set_vector_parts(identity, sound)
-                self._advance()
-                self.remark = self.remark or "some vectors were damaged and are made again"
-
-    def _can_open(self, identity: str, name: str) -> bool:
-        try:
-            open_part(self._layout.profile(identity), name)
-        except Damage:
-            return False
-        return True
-
     @faults()
     def commit(
         self,
@@ -203,12 +139,13 @@ class Writer:
         touched: Sequence[tuple[str, float, int]] = (),
         problems: Iterable[Problem] = (),
         problem_paths: Iterable[str] | None = (),
+        more_follows: bool = False,
     ) -> None:
         """Make one new generation.
 
         ``batches`` hold new and changed notes; ``removed`` are ids of notes that are gone or replaced by
         a batch; ``touched`` are new signatures and times of unchanged notes. ``problems`` replace those
-        of ``problem_paths``, or all when that is none.
+        of ``problem_paths``, or all when that is none. Links are left for later when ``more_follows``.
         """
         meta = self.catalog.meta()
         first_note, first_section = int(meta.get("next_note", 1)), int(meta.get("next_section", 1))
@@ -228,10 +165,11 @@ class Writer:
             self.catalog.touch_notes(touched)
             self.catalog.replace_problems(problems, problem_paths)
             self.catalog.set_segments(kept)
-            self._resolve_links(everything=not same_paths)
-            anchors = write_anchors(self._layout.segments, self.catalog.anchor_texts(), self._tokenizer)
-            self.catalog.set_meta({"anchors": anchors})
-            self._advance(next_note=first_note + len(notes), next_section=first_section + len(table))
+            if more_follows:
+                self.catalog.set_meta({"links": _LEFT_FOR_LATER})
+            else:
+                self._update_links(everything=not same_paths or meta.get("links") == _LEFT_FOR_LATER)
+            self.catalog.advance(next_note=first_note + len(notes), next_section=first_section + len(table))
 
     @faults()
     def touch(self, touched: Sequence[tuple[str, float, int]]) -> None:
@@ -243,6 +181,11 @@ class Writer:
         """Tell whether the commit leaves every path as it was, so that other links keep their meaning."""
         old = {row.path for row in self.catalog.notes(removed).values()}
         return old == {note.path for note in notes} and not any(note.aliases for note in notes)
+
+    def _update_links(self, *, everything: bool) -> None:
+        self._resolve_links(everything=everything)
+        anchors = write_anchors(self._layout.segments, self.catalog.anchor_texts(), self._tokenizer)
+        self.catalog.set_meta({"anchors": anchors, "links": ""})
 
     def _resolve_links(self, *, everything: bool) -> None:
         """Find the destination of links: of all, or only of those that have none."""
@@ -265,10 +208,6 @@ class Writer:
             if found != before:
                 rows.append((row, found))
         self.catalog.resolve_links(rows)
-
-    def _advance(self, **counters: int) -> None:
-        values = {key: str(value) for key, value in counters.items()}
-        self.catalog.set_meta({"generation": str(self.catalog.generation() + 1), **values})
 
     def _segments(self) -> list[Segment]:
         return [open_segment(self._layout.segments, *entry) for entry in self.catalog.segments()]
@@ -295,8 +234,13 @@ class Writer:
         with transaction(self._connection):
             kept = [(s.name, pack_deleted(s.deleted)) for s in segments if s.name not in replaced]
             self.catalog.set_segments([*kept, *((name, b"") for name in new)])
-            self._advance()
+            self.catalog.advance()
         self._sweep()
+
+    @property
+    def is_unfinished(self) -> bool:
+        """Whether links were left for a commit that has not come, or nothing was ever committed."""
+        return self.catalog.meta().get("links", _LEFT_FOR_LATER) == _LEFT_FOR_LATER
 
     @property
     def is_crowded(self) -> bool:
@@ -319,7 +263,7 @@ class Writer:
             names = self._merge_vectors(identity, names)
         with transaction(self._connection):
             self.catalog.set_vector_parts(identity, names)
-            self._advance()
+            self.catalog.advance()
         sweep(folder, set(names))
 
     def _merge_vectors(self, identity: str, names: list[str]) -> list[str]:
@@ -344,7 +288,7 @@ class Writer:
         if measured is not None:
             with transaction(self._connection):
                 self.catalog.set_meta({f"calibration {identity}": json.dumps(asdict(measured))})
-                self._advance()
+                self.catalog.advance()
 
     def _embedded_keys(self, identity: str) -> NDArray[np.uint64]:
         """Return the hashes of all passages that have vectors in a profile."""

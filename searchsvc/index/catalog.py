@@ -146,6 +146,18 @@ class Catalog:
         row = self.connection.execute("SELECT value FROM meta WHERE key = 'generation'").fetchone()
         return int(row[0]) if row else 0
 
+    def advance(self, **counters: int) -> None:
+        """Count one generation up, and store other counters."""
+        values = {key: str(value) for key, value in counters.items()}
+        self.set_meta({"generation": str(self.generation() + 1), **values})
+
+    def empty(self, settings: dict[str, str]) -> None:
+        """Drop all tables and make them anew."""
+        tables = self.connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+        for (table,) in tables:
+            self.connection.execute(f'DROP TABLE "{table}"')
+        self.create(settings)
+
     # Notes
 
     def notes(self, ids: Iterable[int] | None = None) -> dict[int, NoteRow]:
@@ -175,18 +187,23 @@ class Catalog:
 
     def add_notes(self, notes: Sequence[NoteRecord], first_note: int, first_section: int) -> None:
         """Insert notes with ids counted up from ``first_note``, and their sections and links."""
-        section = first_section
-        note_rows, section_rows, link_rows = [], [], []
-        for note, record in enumerate(notes, first_note):
-            note_rows.append(_note_row(note, record))
-            link_rows += [_link_row(note, link) for link in record.links]
-            for item in record.sections:
-                section_rows.append(_section_row(section, note, item.section, item.cost, item.text))
-                section += 1
+        numbered = list(enumerate(notes, first_note))
+        sections = ((note, item) for note, record in numbered for item in record.sections)
         execute = self.connection.executemany
-        execute(f"INSERT INTO notes VALUES ({_marks(10)})", note_rows)
-        execute(f"INSERT INTO sections VALUES ({_marks(15)})", section_rows)
-        execute(f"INSERT INTO links VALUES ({_marks(8)}, NULL, NULL)", link_rows)
+        execute(
+            f"INSERT INTO notes VALUES ({_marks(10)})", (_note_row(note, record) for note, record in numbered)
+        )
+        execute(
+            f"INSERT INTO sections VALUES ({_marks(15)})",
+            (
+                _section_row(number, note, item.section, item.cost, item.text)
+                for number, (note, item) in enumerate(sections, first_section)
+            ),
+        )
+        execute(
+            f"INSERT INTO links VALUES ({_marks(8)}, NULL, NULL)",
+            (_link_row(note, link) for note, record in numbered for link in record.links),
+        )
 
     def delete_notes(self, ids: Sequence[int]) -> None:
         """Delete notes with all that belongs to them; links to them become open again."""

@@ -115,11 +115,18 @@ class Reader:
 
         Raises ``IndexFault`` when there is no complete index of this version.
         """
+        held: tuple[Frame, Catalog] | None = getattr(self._local, "pinned", None)
+        if held is not None:
+            # A second look within the first, in one thread, sees what the first sees.
+            yield held
+            return
         with faults():
             connection = self._connection()
             try:
-                yield self._newest(connection), Catalog(connection)
+                self._local.pinned = self._newest(connection), Catalog(connection)
+                yield self._local.pinned
             finally:
+                self._local.pinned = None
                 end(connection)
 
     def _newest(self, connection: sqlite3.Connection) -> Frame:

@@ -5,7 +5,6 @@ Made in worker processes, so everything here is plain data that travels between 
 
 import hashlib
 import json
-import re
 from array import array
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -31,7 +30,6 @@ FIELDS: dict[str, Field] = {
 ANCHOR = Field(weight=2.0, b=0.4)
 """Text of the links that lead to a section, kept apart since other notes own it."""
 
-_WHITE_SPACE = re.compile(r"\s+")
 _MIN_TWIN_CHARACTERS = 40
 _MAX_PROPERTIES = 500
 
@@ -97,7 +95,7 @@ class BatchBuilder:
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
-        self._ids: dict[str, int] = {}
+        self._ids = _Ids()
         self._terms = array("i")
         self._bounds = array("q", [0])
         self._notes: list[NoteRecord] = []
@@ -126,18 +124,39 @@ class BatchBuilder:
 
     def _add_cell(self, text: str, keep_stop_words: bool) -> None:
         """Add the terms of one field; stop words only where a title has nothing else."""
-        ids, push = self._ids, self._terms.append
         terms = self._tokenizer.terms(text)
-        informative = [term for term in terms if term not in STOP_WORDS]
-        for term in informative or (terms if keep_stop_words else ()):
-            push(ids.setdefault(term, len(ids)))
+        ids = [number for number in map(self._ids.__getitem__, terms) if number >= 0]
+        if not ids and keep_stop_words:
+            ids = [self._ids.of_stop_word(term) for term in terms]
+        self._terms.extend(ids)
         self._bounds.append(len(self._terms))
 
     def finish(self) -> Batch:
         """Return everything added so far."""
         terms = np.frombuffer(self._terms, dtype=np.int32) if self._terms else np.empty(0, np.int32)
         bounds = np.frombuffer(self._bounds, dtype=np.int64)
-        return Batch(self._notes, Stream(list(self._ids), terms, bounds))
+        return Batch(self._notes, Stream(self._ids.vocabulary, terms, bounds))
+
+
+class _Ids(dict[str, int]):
+    """Numbers terms as they come; stop words are -1, and are numbered only when asked for."""
+
+    def __init__(self) -> None:
+        super().__init__(dict.fromkeys(STOP_WORDS, -1))
+        self.vocabulary: list[str] = []
+        self._stop_words: dict[str, int] = {}
+
+    def __missing__(self, term: str) -> int:
+        number = self[term] = len(self.vocabulary)
+        self.vocabulary.append(term)
+        return number
+
+    def of_stop_word(self, term: str) -> int:
+        """Return the number of a stop word."""
+        if term not in self._stop_words:
+            self._stop_words[term] = len(self.vocabulary)
+            self.vocabulary.append(term)
+        return self._stop_words[term]
 
 
 def context_of(title: str, heading_path: Iterable[str]) -> str:
@@ -188,7 +207,7 @@ def _strings(value: object) -> Iterable[str]:
 
 def _section_record(note: Note, section: Section) -> SectionRecord:
     text = note.text(section.line_start, section.line_end)
-    body = _WHITE_SPACE.sub(" ", text).strip()
+    body = " ".join(text.split())
     return SectionRecord(
         section=section,
         text=text,
