@@ -8,6 +8,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from functools import cache
 from typing import Protocol
 
 import numpy as np
@@ -44,10 +45,15 @@ class Profile:
     @property
     def identity(self) -> str:
         """A short stable hash of every field that changes a vector, used as name on disk."""
-        fields = asdict(self)
-        fields.pop("languages")
-        digest = hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()
-        return f"{self.name}-{digest[:12]}"
+        return _identity(self)
+
+
+@cache
+def _identity(profile: Profile) -> str:
+    fields = asdict(profile)
+    fields.pop("languages")
+    digest = hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()
+    return f"{profile.name}-{digest[:12]}"
 
 
 @dataclass(frozen=True, slots=True)

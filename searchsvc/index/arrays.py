@@ -4,6 +4,7 @@ import errno
 import os
 import shutil
 import uuid
+import weakref
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -63,6 +64,31 @@ def read_array(folder: Path, key: str) -> Array:
 def is_complete(folder: Path) -> bool:
     """Tell whether a folder of arrays was written to its end."""
     return folder.is_dir() and not folder.name.startswith(STAGING_PREFIX)
+
+
+class RowFile:
+    """Rows of a matrix on disk, a few at a time.
+
+    A memory map would do, but each touch maps sixteen pages around it, and a server that answers for a
+    while ends up holding the whole matrix.
+    """
+
+    def __init__(self, folder: Path, key: str, rows: Array) -> None:
+        """Open the file of the matrix ``rows``, which ``read_array`` returned."""
+        self._rows = rows
+        if not hasattr(os, "pread") or not len(rows):
+            return
+        self._descriptor = os.open(folder / f"{key}.npy", os.O_RDONLY)
+        weakref.finalize(self, os.close, self._descriptor)
+        self._offset = os.fstat(self._descriptor).st_size - rows.nbytes
+
+    def take(self, numbers: NDArray[np.int64]) -> Array:
+        """Return the rows with these numbers, in their order."""
+        if not hasattr(os, "pread"):
+            return np.asarray(self._rows[numbers])
+        size = self._rows.itemsize * self._rows.shape[1]
+        pieces = (os.pread(self._descriptor, size, self._offset + n * size) for n in numbers.tolist())
+        return np.frombuffer(b"".join(pieces), self._rows.dtype).reshape(len(numbers), -1)
 
 
 def sweep(parent: Path, keep: set[str]) -> None:

@@ -54,6 +54,7 @@ class Frame:
             for identity, names in catalog.vector_parts().items()
         }
         self._views: dict[str, VectorView] = {}
+        self._coverage: dict[str, tuple[int, int]] = {}
         self._lock = threading.Lock()
 
     def _open_anchors(self, layout: Layout, catalog: Catalog) -> tuple[Postings | None, NDArray[np.int64]]:
@@ -82,8 +83,11 @@ class Frame:
 
     def coverage(self, identity: str) -> tuple[int, int]:
         """Return how many live sections with text a profile has done, and how many there are."""
-        wanted = self.live & (self.table["key"] != 0)
-        return int((wanted & self.vectors(identity).done).sum()), int(wanted.sum())
+        if identity not in self._coverage:
+            wanted = self.live & (self.table["key"] != 0)
+            done = int((wanted & self.vectors(identity).done).sum())
+            self._coverage[identity] = done, int(wanted.sum())
+        return self._coverage[identity]
 
     @cached_property
     def has_deleted(self) -> bool:

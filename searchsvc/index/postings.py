@@ -9,7 +9,7 @@ other notes own, can be added to a weight at that time.
 
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ Ints = NDArray[np.int32]
 Floats = NDArray[np.float32]
 
 _BLOCK_TOKENS = 4_000_000
+_MAX_REMEMBERED = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +65,8 @@ class Postings:
     """Normalised frequency of the term in the section."""
     frequencies: Ints
     """Number of sections that count for each term's document frequency, shape ``(terms,)``."""
+    remembered: dict[str, int] = field(default_factory=dict, compare=False, repr=False)
+    """Ids of terms looked up before; questions repeat their words, and the search is in Python."""
 
     def spell(self, term: int) -> bytes:
         """Return the UTF-8 spelling of a term."""
@@ -71,9 +74,15 @@ class Postings:
 
     def find(self, term: str) -> int:
         """Return the id of a term, or -1."""
-        wanted = term.encode()
-        place = bisect_left(_Spellings(self), wanted)
-        return place if place < len(self.bounds) - 1 and self.spell(place) == wanted else -1
+        number = self.remembered.get(term)
+        if number is None:
+            wanted = term.encode()
+            place = bisect_left(_Spellings(self), wanted)
+            number = place if place < len(self.bounds) - 1 and self.spell(place) == wanted else -1
+            if len(self.remembered) >= _MAX_REMEMBERED:
+                self.remembered.clear()
+            self.remembered[term] = number
+        return number
 
     def prefixed(self, prefix: str, limit: int = 1_000) -> range:
         """Return the ids of up to ``limit`` terms that begin with ``prefix``."""

@@ -87,7 +87,8 @@ def write_postings(parent: Path, postings: Postings, **more: NDArray[Any]) -> st
 
 def open_postings(folder: Path) -> Postings:
     """Open postings as memory maps."""
-    return Postings(**{key: read_array(folder, key) for key in _POSTING_ARRAYS})
+    arrays: dict[str, Any] = {key: read_array(folder, key) for key in _POSTING_ARRAYS}
+    return Postings(**arrays)
 
 
 def write_segment(parent: Path, sections: NDArray[Any], stream: Stream, averages: NDArray[np.float64]) -> str:

@@ -18,7 +18,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from searchsvc.index.arrays import read_array, write_arrays
+from searchsvc.index.arrays import RowFile, read_array, write_arrays
+from searchsvc.index.top import best_places
 
 Floats = NDArray[np.float32]
 
@@ -49,6 +50,8 @@ class Part:
     """The rows as ``round(127 * row / max|row|)``."""
     scales: Floats
     """What a code is worth, shape ``(rows,)``."""
+    row_file: RowFile
+    """The rows again, for reading a few of them."""
 
 
 def write_part(parent: Path, keys: Sequence[int], matrices: Sequence[Floats], dimension: int) -> str:
@@ -74,7 +77,7 @@ def open_part(parent: Path, name: str) -> Part:
     """Open a part; its arrays are memory maps."""
     folder = parent / name
     arrays = {key: read_array(folder, key) for key in ("keys", "bounds", "rows", "codes", "scales")}
-    return Part(name=name, **arrays)
+    return Part(name=name, row_file=RowFile(folder, "rows", arrays["rows"]), **arrays)
 
 
 def quantise(rows: Floats) -> tuple[NDArray[np.int8], Floats]:
@@ -99,19 +102,23 @@ class VectorView:
         """Join by key; ``section_keys`` has one key a section, 0 for those that are not searched."""
         keys = np.concatenate([np.empty(0, np.uint64), *(part.keys for part in parts)])
         counts = np.concatenate([np.empty(0, np.int64), *(np.diff(part.bounds) for part in parts)])
-        self._parts = [part for part in parts if len(part.rows)]
-        self._part_bounds = np.cumsum([0, *(len(part.rows) for part in self._parts)])
-        self._bounds = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
-        self._passages = _join(np.where(counts > 0, keys, 0), section_keys)
-        self._wanted = np.unique(self._passages[self._passages >= 0])
-        self._with_rows = np.flatnonzero(counts > 0)
+        bounds = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
+        passages = _join(np.where(counts > 0, keys, 0), section_keys)
+        wanted = np.unique(passages[passages >= 0])
+        self.covered: NDArray[np.bool_] = passages >= 0
+        """Which sections have a vector."""
         self.done: NDArray[np.bool_] = _join(keys, section_keys) >= 0
         """Which sections a model has seen, with or without finding words in them."""
-
-    @property
-    def covered(self) -> NDArray[np.bool_]:
-        """Which sections have a vector."""
-        return self._passages >= 0
+        self._parts = [part for part in parts if len(part.rows)]
+        self._part_bounds = np.cumsum([0, *(len(part.rows) for part in self._parts)])
+        self._scales = np.concatenate([np.empty(0, np.float32), *(part.scales for part in self._parts)])
+        self._starts, self._counts = bounds[wanted], counts[wanted]
+        self._several = np.flatnonzero(self._counts > 1)
+        ends = self._starts + self._counts
+        self._several_pairs = np.stack([self._starts, ends], axis=1)[self._several].ravel()
+        self._slack = self._widest_scales() * np.float32(math.sqrt(self._dimension()) / 2)
+        # Sections without a vector point behind the last passage.
+        self._place = np.where(self.covered, np.searchsorted(wanted, passages), len(wanted))
 
     def cosines(self, query: Floats) -> Floats:
         """Return the cosine of every section with a unit query vector, shape ``(sections,)``.
@@ -119,49 +126,62 @@ class VectorView:
         A section counts by its best window. Sections without a vector get ``-inf``. The best ``EXACT``
         are exact and no other stands above them; the others are within about 0.01.
         """
-        scores = np.full(len(self._passages), -np.inf, np.float32)
-        if not len(self._wanted) or not np.any(query):
-            return scores
-        best, ceiling = self._approximate(query)
-        count = min(RESCORED, len(best))
-        first = np.argpartition(best, len(best) - count)[-count:]
-        best[first] = self._exact(self._wanted[first], query)
-        if len(best) > count:
+        if not len(self._starts) or not np.any(query):
+            return np.full(len(self._place), -np.inf, np.float32)
+        best, slack = self._approximate(query)
+        first = best_places(best, RESCORED)
+        ceiling = best[:-1] + slack
+        best[first] = self._exact(first, query)
+        if len(best) - 1 > len(first):
             known = np.sort(best[first])
             ceiling[first] = -np.inf
-            doubtful = np.flatnonzero(ceiling >= known[-min(EXACT, count)])
-            best[doubtful] = self._exact(self._wanted[doubtful], query)
-        scores[self._passages >= 0] = best[np.searchsorted(self._wanted, self._passages[self.covered])]
-        return scores
+            doubtful = np.flatnonzero(ceiling >= known[-min(EXACT, len(first))])
+            best[doubtful] = self._exact(doubtful, query)
+        return best.take(self._place)
 
     def of(self, section: int) -> Floats:
         """Return the float rows of one section, shape ``(windows, dimension)``; none when it has none."""
-        passage = int(self._passages[section])
-        if passage < 0:
+        place = int(self._place[section])
+        if place == len(self._starts):
             return np.empty((0, 0), np.float32)
-        return self._rows(np.arange(self._bounds[passage], self._bounds[passage + 1]))
+        start = self._starts[place]
+        return self._rows(np.arange(start, start + self._counts[place]))
+
+    def _dimension(self) -> int:
+        return self._parts[0].rows.shape[1] if self._parts else 0
+
+    def _widest_scales(self) -> Floats:
+        """Return the largest scale among the rows of each passage."""
+        widest = self._scales[self._starts] if len(self._starts) else np.empty(0, np.float32)
+        if len(self._several):
+            padded = np.append(self._scales, np.float32(0))
+            widest[self._several] = np.maximum.reduceat(padded, self._several_pairs)[::2]
+        return widest
 
     def _approximate(self, query: Floats) -> tuple[Floats, Floats]:
-        """Return the int8 score of each wanted passage and the most that it can really be."""
-        scanned = [_scan(part, query) for part in self._parts]
-        rows, slack = (np.concatenate([pair[side] for pair in scanned]) for side in (0, 1))
-        best = np.full(len(self._bounds) - 1, -np.inf, np.float32)
-        ceiling = best.copy()
-        starts = self._bounds[self._with_rows]
-        best[self._with_rows] = np.maximum.reduceat(rows, starts)
-        ceiling[self._with_rows] = np.maximum.reduceat(rows + slack, starts)
-        return best[self._wanted], ceiling[self._wanted]
+        """Return the int8 score of each passage, with ``-inf`` behind the last, and how far it may be off."""
+        codes, scales = quantise(query[None, :])
+        rows = np.empty(len(self._scales) + 1, np.float32)
+        rows[-1] = -np.inf
+        for part, start in zip(self._parts, self._part_bounds.tolist(), strict=False):
+            _scan(part, codes, rows[start : start + len(part.rows)])
+        rows[:-1] *= self._scales * scales[0]
+        best = np.append(rows[self._starts], np.float32(-np.inf))
+        if len(self._several):
+            best[self._several] = np.maximum.reduceat(rows, self._several_pairs)[::2]
+        # What rounding the rows costs at most (Cauchy-Schwarz), and what rounding the query does.
+        rest = np.float32(np.linalg.norm(query - codes[0] * scales[0]))
+        return best, self._slack * (1 + rest) + rest + _ROUNDING
 
-    def _exact(self, passages: NDArray[np.int64], query: Floats) -> Floats:
+    def _exact(self, places: NDArray[np.int64], query: Floats) -> Floats:
         """Return the best float score of the rows of each passage.
 
         Summed in double precision, so that equal rows score the same whatever else is in the batch.
         """
-        best = np.empty(len(passages), np.float32)
-        for begin in range(0, len(passages), _BLOCK):
-            block = passages[begin : begin + _BLOCK]
-            starts = self._bounds[block]
-            counts = self._bounds[block + 1] - starts
+        best = np.empty(len(places), np.float32)
+        for begin in range(0, len(places), _BLOCK):
+            block = places[begin : begin + _BLOCK]
+            starts, counts = self._starts[block], self._counts[block]
             firsts = np.cumsum(counts) - counts
             rows = self._rows(np.repeat(starts - firsts, counts) + np.arange(counts.sum()))
             products = rows.astype(np.float64) @ query.astype(np.float64)
@@ -170,11 +190,11 @@ class VectorView:
 
     def _rows(self, numbers: NDArray[np.int64]) -> Floats:
         """Return rows by number over all parts."""
-        out = np.empty((len(numbers), self._parts[0].rows.shape[1]), np.float32)
+        out = np.empty((len(numbers), self._dimension()), np.float32)
         owner = np.searchsorted(self._part_bounds, numbers, side="right") - 1
         for place in np.unique(owner).tolist():
             mine = owner == place
-            out[mine] = self._parts[place].rows[numbers[mine] - self._part_bounds[place]]
+            out[mine] = self._parts[place].row_file.take(numbers[mine] - self._part_bounds[place])
         return out
 
 
@@ -188,15 +208,14 @@ def _join(keys: NDArray[np.uint64], wanted: NDArray[np.uint64]) -> NDArray[np.in
     return np.where((keys[found] == wanted) & (wanted != 0), found, -1)
 
 
-def _scan(part: Part, query: Floats) -> tuple[Floats, Floats]:
-    """Return the dot product of every row with the query, and how far each may be off."""
+def _scan(part: Part, query: NDArray[np.int8], out: Floats) -> None:
+    """Write the integer dot product of every row's codes with those of the query."""
     try:
         import simsimd
-    except ImportError:
-        exact: Floats = part.rows @ query
-        return exact, np.full(len(exact), _ROUNDING, np.float32)
-    codes, scales = quantise(query[None, :])
-    dots: NDArray[np.float64] = np.asarray(simsimd.cdist(codes, part.codes, metric="inner"))[0]
-    rest = np.float32(np.linalg.norm(query - codes[0] * scales[0]))
-    off = part.scales * np.float32(math.sqrt(len(query)) / 2)
-    return (dots * (part.scales * scales[0])).astype(np.float32), off + (1 + off) * rest + _ROUNDING
+
+        np.copyto(out, np.asarray(simsimd.cdist(query, part.codes, metric="inner"))[0], casting="same_kind")
+    except (ImportError, TypeError):
+        # TypeError: beside another library of the same maker, simsimd may not know int8.
+        for start in range(0, len(out), _BLOCK):
+            block = part.codes[start : start + _BLOCK].astype(np.float32)
+            np.dot(block, query[0].astype(np.float32), out=out[start : start + _BLOCK])

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from searchsvc.index.top import best_places
 from searchsvc.items import Mode
 from searchsvc.ranking.corpus import Corpus, Mask
 from searchsvc.ranking.lexical import LexicalScores, Terms, lexical
@@ -32,7 +33,6 @@ KIN_LOSS = 0.1
 POOL = 200
 """How many of the best sections are looked at closely."""
 _KIN_DEPTH = 60
-_BLOCK = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ def fuse(
     visible = corpus.live if allowed is None else corpus.live & allowed
     if mode == "vector" and vector is not None:
         words = lexical(corpus, Terms())
-        pool = _best(vector.cosines, visible & (vector.cosines > -np.inf), POOL)
+        pool = best_places(np.where(visible, vector.cosines, np.float32(-np.inf)), POOL)
         return _ordered(pool, vector.cosines[pool], words, vector, frozenset())
     words = lexical(corpus, terms, related=related)
     scores = words.scores
@@ -73,7 +73,7 @@ def fuse(
         # The power of 1.5 as a product: numpy's own power function is twenty times slower.
         raised = vector.standing * np.sqrt(vector.standing)
         scores = scores + np.float32(VECTOR_WEIGHT * vector.trust) * raised
-    pool = _best(scores, visible & (scores > 0), POOL)
+    pool = best_places(np.where(visible & (scores > 0), scores, np.float32(-np.inf)), POOL)
     exact, said = headings_said(corpus, terms.line, words.matches, pool)
     scores[exact] += np.float32(EXACT_BONUS)
     scores[said] += np.float32(PHRASE_BONUS)
@@ -114,31 +114,6 @@ def _dim_kin(corpus: Corpus, fused: Fused) -> Fused:
     scores = fused.scores.copy()
     scores[: len(values)] = list(values.values())
     return _ordered(fused.ordinals, scores, fused.lexical, fused.vector, fused.said)
-
-
-def _best(scores: Floats, visible: Mask, count: int) -> NDArray[np.int64]:
-    """Return the ordinals of the best ``count`` visible sections, in no order; ties by ordinal."""
-    candidates = np.flatnonzero(_above_block_threshold(scores, visible, count) & visible)
-    if len(candidates) <= count:
-        return candidates
-    values = scores[candidates]
-    threshold = np.partition(values, len(values) - count)[len(values) - count]
-    above = candidates[values > threshold]
-    return np.concatenate([above, candidates[values == threshold][: count - len(above)]])
-
-
-def _above_block_threshold(scores: Floats, visible: Mask, count: int) -> Mask:
-    """Tell which scores reach the ``count``-th best of block maxima: a superset of the best ``count``.
-
-    Much cheaper than partitioning all scores, and exact since at least ``count`` scores reach it.
-    """
-    blocks = len(scores) // _BLOCK
-    if blocks < 2 * count:
-        return visible
-    seen = np.where(visible, scores, np.float32(-np.inf))
-    maxima = seen[: blocks * _BLOCK].reshape(blocks, _BLOCK).max(axis=1)
-    reaching: Mask = seen >= np.partition(maxima, blocks - count)[blocks - count]
-    return reaching
 
 
 def collapse(corpus: Corpus, ordinals: Sequence[int]) -> tuple[list[int], dict[int, list[int]]]:
