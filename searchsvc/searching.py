@@ -1,25 +1,27 @@
 """A question -> a ranking over all roots, checked against the files as they are now."""
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from itertools import chain
 
 import numpy as np
 
 from searchsvc.embedding.base import Embedder
 from searchsvc.embedding.slot import ModelSlot
 from searchsvc.errors import EmbeddingError, NotFound, QueryError
-from searchsvc.index.catalog import Catalog
+from searchsvc.index.catalog import Catalog, NoteRow
 from searchsvc.index.open import Frame
-from searchsvc.items import Mode, Ranking
+from searchsvc.items import Hit, Mode, Ranking
 from searchsvc.languages import FUNCTION_WORDS, language_of_question
-from searchsvc.ranking.corpus import Corpus
-from searchsvc.ranking.evidence import coverage, is_relevant
+from searchsvc.ranking.corpus import Corpus, Mask
+from searchsvc.ranking.evidence import coverage, is_measured, is_relevant
 from searchsvc.ranking.filters import Filters, allowed
 from searchsvc.ranking.fuse import Fused, collapse, fuse, join
-from searchsvc.ranking.hits import fetch, make_hits
+from searchsvc.ranking.hits import Row, fetch, make_hits
 from searchsvc.ranking.lexical import Terms
 from searchsvc.ranking.vector import VectorScores, trust_in, vector_scores
 from searchsvc.tokens import Tokenizer
@@ -31,6 +33,9 @@ _MAX_TWINS = 3
 """How many addresses of the same text a hit names."""
 _ENOUGH_VECTORS = 0.95
 """Share of sections that need vectors before a profile is used: fewer would hide the others."""
+
+Changed = list[tuple[Vault, list[str]]]
+"""Paths of notes that have changed since they were indexed, by root."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +67,10 @@ class Pinned:
     def roots(self) -> list[tuple[str, Frame, Catalog]]:
         """Return name, arrays and rows of each root."""
         return list(zip(self.names, self.corpus.frames, self.catalogs, strict=True))
+
+    def named_catalogs(self) -> list[tuple[str, Catalog]]:
+        """Return name and rows of each root."""
+        return list(zip(self.names, self.catalogs, strict=True))
 
 
 class Searcher:
@@ -99,26 +108,62 @@ class Searcher:
     def search(self, request: Request, *, wait: bool) -> Ranking:
         """Rank; ``wait`` for a model that is still loading, or go by words and say so.
 
-        Notes that have changed since they were indexed are read again first; raises ``QueryError`` for
-        a question that cannot be asked and ``NotFound`` for filters that match nothing.
+        Notes that have changed since they were indexed are read again first. Those that cannot be, since
+        another process writes the index or they change all the time, are left out. Raises ``QueryError``
+        for a question that cannot be asked and ``NotFound`` for filters that match nothing.
         """
         for _ in range(_MAX_REFRESHES):
             with self.pinned() as pinned:
                 ranking, stale = self._rank(request, pinned, wait=wait)
-            if not stale or not all(vault.refresh(paths) for vault, paths in stale):
+            if not stale:
+                return ranking
+            if not all([vault.refresh(paths) for vault, paths in stale]):
                 break
-        return _without_stale(ranking, stale) if stale else ranking
+        with self.pinned() as pinned:
+            return self._rank(request, pinned, wait=wait, only_unchanged=True)[0]
 
     def _rank(
-        self, request: Request, pinned: Pinned, *, wait: bool
-    ) -> tuple[Ranking, list[tuple[Vault, list[str]]]]:
-        corpus = pinned.corpus
+        self, request: Request, pinned: Pinned, *, wait: bool, only_unchanged: bool = False
+    ) -> tuple[Ranking, Changed]:
+        """Return a page of the ranking, and the notes on it that have changed since they were indexed.
+
+        With ``only_unchanged`` the sections of changed notes are left out of the whole ranking.
+        """
         mask = allowed(request.filters, pinned.roots(), datetime.now(UTC)) if request.filters.any else None
-        embedder, notices = self._choose_model(request, corpus, wait=wait)
-        rankings: list[Fused] = []
-        words: dict[str, str] = {}
+        embedder, notices = self._choose_model(request, pinned.corpus, wait=wait)
+        try:
+            fused, words = self._fuse(request, pinned.corpus, embedder, mask)
+        except EmbeddingError as error:
+            if request.mode == "vector":
+                raise
+            notices += [f"the model failed: {error}", "found by words only"]
+            fused, words = self._fuse(request, pinned.corpus, None, mask)
+        if only_unchanged:
+            fused, left_out = self._without_changed(pinned, fused)
+            if left_out:
+                notices.append(f"{left_out} notes have just changed and are left out until they are indexed")
+        if request.mode == "vector" and not is_measured(fused.vector):
+            notices.append("the model cannot tell whether anything here is relevant to this question")
+        hits, rows = _page(request, pinned, fused, words)
+        share = coverage(fused, request.query)
+        ranking = Ranking(
+            hits=hits,
+            total=len(fused.ordinals),
+            relevant=is_relevant(fused, share, by_vectors_alone=request.mode == "vector"),
+            coverage=round(share, 3),
+            relevance=fused.vector.relevance if fused.vector is not None else None,
+            weights={match.term: match.idf for match in fused.lexical.matches},
+            notices=tuple(notices),
+        )
+        return ranking, self._changed(rows)
+
+    def _fuse(
+        self, request: Request, corpus: Corpus, embedder: Embedder | None, mask: Mask | None
+    ) -> tuple[Fused, dict[str, str]]:
+        """Return the ranking of all phrasings together, and the word that each of their terms was."""
+        rankings, words = list[Fused](), dict[str, str]()
         for query in _distinct_queries(request):
-            pairs = self._tokenizer.query_terms(query)
+            pairs = self._tokenizer.query_terms(query) if request.mode != "vector" else []
             words |= {term: word for term, word in reversed(pairs)}
             rankings.append(
                 fuse(
@@ -130,52 +175,33 @@ class Searcher:
                     related=request.related,
                 )
             )
-        fused = join(rankings)
-        return self._build(request, pinned, fused, words, notices)
+        return join(rankings), words
 
     def _terms(self, query: str, line: list[str]) -> Terms:
         """Leave out the function words of the question's language, unless there is nothing else."""
+        if not line:
+            return Terms()
         dropped = self._function_terms.get(language_of_question(query), frozenset())
         counted = [term for term in line if term not in dropped] or line
         return Terms(tuple(line), tuple(counted), tuple(self._tokenizer.joined_terms(query)))
 
-    def _build(
-        self, request: Request, pinned: Pinned, fused: Fused, words: Mapping[str, str], notices: list[str]
-    ) -> tuple[Ranking, list[tuple[Vault, list[str]]]]:
-        order, copies = collapse(pinned.corpus, fused.ordinals.tolist())
-        scores = dict(zip(fused.ordinals.tolist(), fused.scores.tolist(), strict=True))
-        ordinals = order[request.start : request.start + request.size]
-        twins = [twin for ordinal in ordinals for twin in copies.get(ordinal, [])[:_MAX_TWINS]]
-        roots = list(zip(pinned.names, pinned.catalogs, strict=True))
-        rows = fetch(pinned.corpus, roots, [*ordinals, *twins])
-        is_copy = {twin for group in copies.values() for twin in group}
-        ordinals.sort(key=lambda ordinal: (ordinal in is_copy, -scores[ordinal], rows[ordinal].address))
-        hits = make_hits(
-            pinned.corpus,
-            [rows[ordinal] for ordinal in ordinals],
-            [scores[ordinal] for ordinal in ordinals],
-            fused,
-            words,
-            twins=[[rows[twin] for twin in copies.get(ordinal, [])[:_MAX_TWINS]] for ordinal in ordinals],
-            explain=request.explain,
+    def _changed(self, rows: Iterable[Row]) -> Changed:
+        """Return which notes of these sections have changed on disk, by root."""
+        notes: dict[str, dict[int, NoteRow]] = {vault.root.name: {} for vault in self._vaults}
+        for row in rows:
+            notes[row.root][row.note.id] = row.note
+        stale = [(vault, vault.stale(notes[vault.root.name].values())) for vault in self._vaults]
+        return [(vault, paths) for vault, paths in stale if paths]
+
+    def _without_changed(self, pinned: Pinned, fused: Fused) -> tuple[Fused, int]:
+        """Leave the sections of changed notes out of a ranking; return how many notes those were."""
+        rows = fetch(pinned.corpus, pinned.named_catalogs(), fused.ordinals.tolist())
+        gone = {(vault.root.name, path) for vault, paths in self._changed(rows.values()) for path in paths}
+        kept = np.array(
+            [(row.root, row.note.path) not in gone for row in (rows[o] for o in fused.ordinals.tolist())],
+            bool,
         )
-        stale = []
-        for vault in self._vaults:
-            notes = {row.note.id: row.note for row in rows.values() if row.root == vault.root.name}
-            changed = vault.stale(notes.values())
-            if changed:
-                stale.append((vault, changed))
-        share = coverage(fused, request.query)
-        ranking = Ranking(
-            hits=hits,
-            total=len(fused.ordinals),
-            relevant=request.mode == "vector" or is_relevant(fused, share),
-            coverage=round(share, 3),
-            relevance=fused.vector.relevance if fused.vector is not None else None,
-            weights={match.term: match.idf for match in fused.lexical.matches},
-            notices=tuple(notices),
-        )
-        return ranking, stale
+        return replace(fused, ordinals=fused.ordinals[kept], scores=fused.scores[kept]), len(gone)
 
     def _vector(self, corpus: Corpus, embedder: Embedder | None, query: str) -> VectorScores | None:
         if embedder is None:
@@ -226,9 +252,34 @@ def _distinct_queries(request: Request) -> list[str]:
     return [query for query in dict.fromkeys((request.query, *request.queries)) if query.strip()]
 
 
-def _without_stale(ranking: Ranking, stale: Sequence[tuple[Vault, list[str]]]) -> Ranking:
-    """Leave out notes that have changed and cannot be indexed again because another process writes."""
-    gone = {(vault.root.name, path) for vault, paths in stale for path in paths}
-    hits = tuple(hit for hit in ranking.hits if (hit.root, hit.path) not in gone)
-    notice = f"{len(gone)} notes have just changed and are left out until another process has indexed them"
-    return replace(ranking, hits=hits, notices=(*ranking.notices, notice))
+def _page(
+    request: Request, pinned: Pinned, fused: Fused, words: Mapping[str, str]
+) -> tuple[tuple[Hit, ...], list[Row]]:
+    """Return the hits of one page, and the rows of all sections that they name."""
+    kept, copies = collapse(pinned.corpus, _in_order(pinned, fused))
+    scores = dict(zip(fused.ordinals.tolist(), fused.scores.tolist(), strict=True))
+    ordinals = kept[request.start : request.start + request.size]
+    twins = [copies.get(ordinal, [])[:_MAX_TWINS] for ordinal in ordinals]
+    rows = fetch(pinned.corpus, pinned.named_catalogs(), [*ordinals, *chain.from_iterable(twins)])
+    hits = make_hits(
+        pinned.corpus,
+        [rows[ordinal] for ordinal in ordinals],
+        [scores[ordinal] for ordinal in ordinals],
+        fused,
+        words,
+        twins=[[rows[twin] for twin in group] for group in twins],
+        explain=request.explain,
+    )
+    return hits, list(rows.values())
+
+
+def _in_order(pinned: Pinned, fused: Fused) -> list[int]:
+    """Return the ordinals of a ranking, best first, equally good ones in order of their addresses.
+
+    Ordinals are no order that stays: a note that is indexed again moves to the end.
+    """
+    scores = dict(zip(fused.ordinals.tolist(), fused.scores.tolist(), strict=True))
+    times = Counter(scores.values())
+    tied = [ordinal for ordinal, score in scores.items() if times[score] > 1]
+    rows = fetch(pinned.corpus, pinned.named_catalogs(), tied)
+    return sorted(scores, key=lambda o: (-scores[o], rows[o].address if o in rows else ("", "", 0)))

@@ -5,13 +5,14 @@ service.index()
 print(service.semantic_search("how are dependencies locked?").text)
 """
 
+import heapq
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 from typing import Any, get_args
 
-from searchsvc.answering.find import NoteCard, group, render_find
+from searchsvc.answering.find import MAX_HUBS, NoteCard, group, render_find
 from searchsvc.answering.pack import Detail
 from searchsvc.answering.render import open_page, render
 from searchsvc.config import Config
@@ -21,6 +22,7 @@ from searchsvc.embedding.slot import ModelSlot
 from searchsvc.errors import ConfigError, NotFound, QueryError
 from searchsvc.indexing import IndexReport, Progress, make_tokenizer
 from searchsvc.items import Answer, Hit, Mode, ProfileStatus, Ranking, RootStatus, Status
+from searchsvc.ranking.corpus import Corpus
 from searchsvc.ranking.filters import Filters
 from searchsvc.ranking.fuse import POOL
 from searchsvc.searching import Pinned, Request, Searcher
@@ -54,6 +56,7 @@ class Service:
         self.terms_of = self._tokenizer.terms
         """Splits a text into lexical terms, as the index does."""
         self._searcher = Searcher(self.vaults, self._tokenizer, self.slots)
+        self._known_cards: tuple[Corpus | None, dict[tuple[str, str], NoteCard]] = None, {}
 
     # Indexing
 
@@ -100,10 +103,17 @@ class Service:
         that does not exist, ``IndexFault`` when a root has no index yet.
         """
         filters = Filters(path, tuple(tags), dict(properties or {}), since)
-        request = Request(
-            query, tuple(queries), _choice(mode, Mode, "mode"), 0, top_k, filters, profile, explain
+        return self._ask(
+            Request(
+                query=query,
+                queries=tuple(queries),
+                mode=_choice(mode, Mode, "mode"),
+                size=_size(top_k),
+                filters=filters,
+                profile=profile,
+                explain=explain,
+            )
         )
-        return self._ask(request)
 
     def semantic_search(
         self,
@@ -123,14 +133,21 @@ class Service:
         cursor: str = "",
     ) -> Answer:
         """Answer a question with sections, packed into at most ``max_tokens`` tokens."""
-        filters = Filters(path, tuple(tags), dict(properties or {}), since)
-        deciding = (queries, mode, path, tags, properties, since, profile)
-        page = open_page(query, top_k, cursor, deciding)
         request = Request(
-            query, tuple(queries), _choice(mode, Mode, "mode"), page.start, top_k, filters, profile, explain
+            query=query,
+            queries=tuple(queries),
+            mode=_choice(mode, Mode, "mode"),
+            size=_size(top_k),
+            filters=Filters(path, tuple(tags), dict(properties or {}), since),
+            profile=profile,
+            explain=explain,
         )
         budget, detail = self._budget(max_tokens), _choice(detail, Detail, "detail")
-        ranking = self._ask(request)
+        deciding = {name: getattr(request, name) for name in ("queries", "mode", "profile")} | asdict(
+            request.filters
+        )
+        page = open_page(query, top_k, cursor, deciding)
+        ranking = self._ask(replace(request, start=page.start))
         return render(ranking, self.terms_of, page, budget=budget, detail=detail)
 
     def md_find(self, query: str, *, vault_path: str = "", max_tokens: int = 4000) -> Answer:
@@ -139,8 +156,10 @@ class Service:
         request = Request(query, size=POOL, filters=Filters(path=path), related=True)
         ranking = self._ask(request)
         with self._searcher.pinned() as pinned:
-            cards, hubs = self._cards(pinned, ranking.hits)
-        regions = group(ranking.hits, lambda hit: cards[hit.root, hit.path])
+            cards = self._cards(pinned)
+        # A note may have gone between the ranking and this look.
+        regions = group(ranking.hits, lambda hit: cards.get((hit.root, hit.path)) or _card_of(hit))
+        hubs = [] if ranking.relevant else heapq.nsmallest(MAX_HUBS, cards.values(), key=_hub_order)
         return render_find(query, ranking, regions, hubs, self._budget(max_tokens))
 
     def status(self) -> Status:
@@ -170,23 +189,13 @@ class Service:
         names = ", ".join(vault.root.name for vault in self.vaults)
         raise NotFound(f"no vault {asked!r}; there are: {names}; leave vault_path out to ask all")
 
-    def _cards(
-        self, pinned: Pinned, hits: Sequence[Hit]
-    ) -> tuple[dict[tuple[str, str], NoteCard], list[NoteCard]]:
-        """Return cards of the notes of hits, and of the most linked notes."""
-        wanted = {(hit.root, hit.path): hit.location for hit in hits}
-        cards, hubs = {}, []
-        for name, _, catalog in pinned.roots():
-            linked = Counter(note for source, note in set(catalog.edges()) if source != note)
-            tags = {note: tags for note, tags, _ in catalog.tags_and_properties()}
-            for note, row in catalog.notes().items():
-                place = wanted.get((name, row.path), row.path)
-                card = NoteCard(name, row.path, place, row.title, tuple(tags[note]), linked[note])
-                if (name, row.path) in wanted:
-                    cards[name, row.path] = card
-                hubs.append(card)
-        hubs.sort(key=lambda card: (-card.linked_from, card.path.count("/"), card.path))
-        return cards, hubs
+    def _cards(self, pinned: Pinned) -> dict[tuple[str, str], NoteCard]:
+        """Return the cards of all notes by root and path; made once a generation."""
+        made_for, cards = self._known_cards
+        if made_for is not pinned.corpus:
+            cards = _make_cards(pinned)
+            self._known_cards = pinned.corpus, cards
+        return cards
 
     def _root_status(self, vault: Vault) -> RootStatus:
         name, path = vault.root.name, str(vault.root.path)
@@ -234,6 +243,28 @@ class Service:
         return embedder is None or len(embedder.profile.languages) > 1 or "*" in embedder.profile.languages
 
 
+def _make_cards(pinned: Pinned) -> dict[tuple[str, str], NoteCard]:
+    """Return what tells notes apart, by root and path."""
+    notes = [(name, catalog, catalog.notes()) for name, _, catalog in pinned.roots()]
+    holders = Counter(row.path for _, _, rows in notes for row in rows.values())
+    cards = {}
+    for root, catalog, rows in notes:
+        linked = Counter(target for source, target in set(catalog.edges()) if source != target)
+        for note, tags, _ in catalog.tags_and_properties():
+            path, title = rows[note].path, rows[note].title
+            location = f"{root}:{path}" if holders[path] > 1 else path
+            cards[root, path] = NoteCard(root, path, location, title, tuple(tags), linked[note])
+    return cards
+
+
+def _card_of(hit: Hit) -> NoteCard:
+    return NoteCard(hit.root, hit.path, hit.location, hit.note_title)
+
+
+def _hub_order(card: NoteCard) -> tuple[int, int, str]:
+    return -card.linked_from, card.path.count("/"), card.path
+
+
 def _slots(config: Config) -> list[ModelSlot]:
     """Return the models of a configuration in order of preference."""
     names = dict.fromkeys(name for name in (config.model, config.instant_model) if name != "none")
@@ -243,6 +274,12 @@ def _slots(config: Config) -> list[ModelSlot]:
 def _load_model(name: str, config: Config) -> Embedder:
     path = config.model_path if name == config.model else None
     return load_embedder(name, model_path=path, workers=config.workers)
+
+
+def _size(top_k: int) -> int:
+    if not 1 <= top_k <= POOL:
+        raise QueryError(f"top_k is {top_k}, expected 1 to {POOL}")
+    return top_k
 
 
 def _choice(value: Any, kind: Any, name: str) -> Any:

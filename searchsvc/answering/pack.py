@@ -1,29 +1,35 @@
 """Ranked sections -> one text that fits its budget.
 
-Every section gets a lean line first. What budget is left buys text where it is worth most: value is
-the square of a section's score relative to the best, a window is worth most of the whole, and the
-upgrade with the most value per token is bought first.
+Every section gets a lean line first. What budget is left buys text where it is worth most: the best
+section is always shown, then value is the square of a section's score relative to the best, a window is
+worth most of the whole, and the upgrade with the most value per token is bought first.
+
+Text of notes is quoted between lines of ours, and those begin with a mark that no quoted line begins
+with: whatever a note holds, it cannot pose as another section or as a remark of ours.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from searchsvc.answering.window import Window, best_window
-from searchsvc.errors import QueryError
+from searchsvc.answering.lines import address
+from searchsvc.answering.window import TermsOf, Window, best_window
 from searchsvc.items import Hit
 from searchsvc.tokens import cost
 
 Detail = Literal["auto", "list", "snippet", "full"]
-TermsOf = Callable[[str], list[str]]
 
 _SNIPPET_TOKENS = 80
 _WINDOW_TOKENS = 100
 _WINDOW_VALUE = 0.75
 _LINES_SHARE = 0.3
-"""Share of the budget that one-line references may take, so that small budgets still buy text."""
+"""Share of the budget that one-line references may take before text, so that small budgets buy some."""
 _PART_TOKENS = 14
-"""What the line that names the part of a window costs at most."""
+"""What it costs at most to say which part a window is."""
+_MARK = "==="
+_LIKE_OURS = re.compile("(?:^|[\r\v\f\x1c-\x1e\x85\u2028\u2029])[^\\S\n]*(={3,})[^\\S\n]", re.MULTILINE)
+"""A quoted line that begins as ours do, for any reader's idea of a line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,15 +54,26 @@ class _Shape:
 @dataclass(slots=True)
 class _Item:
     hit: Hit
-    number: int
+    head: str
+    """The line of ours before its text."""
     value: float
-    """What its whole text is worth, 1 for the best section."""
+    """What its whole text is worth, 1 for the best section, 0 for a copy of another one shown."""
     rendered: str
     price: int
     shape: str = "list"
     worth: float = 0.0
     """Value of what is shown so far."""
     shapes: list[_Shape] = field(default_factory=list)
+    """Longer forms that it may take, the better one first."""
+
+
+def mark_for(hits: Sequence[Hit]) -> str:
+    """Return how lines of ours begin in a reply that quotes these sections: as no line of theirs does."""
+    taken = {len(run) for hit in hits for run in _LIKE_OURS.findall(hit.text)}
+    mark = _MARK
+    while len(mark) in taken:
+        mark += "="
+    return mark
 
 
 def pack(
@@ -67,46 +84,70 @@ def pack(
     budget: int,
     detail: Detail = "auto",
     first_number: int = 1,
+    mark: str = _MARK,
 ) -> Packed:
     """Choose how to show each section; ``budget`` is for the body alone.
 
-    ``weights`` has the IDF of each term of the question, ``terms_of`` splits a line into terms. Sections
-    that do not fit even as a line are left to the next page. Raises ``QueryError`` when the budget is too
-    small for a single line.
+    ``weights`` has the IDF of each term of the question, ``terms_of`` splits a line into terms, ``mark``
+    is what ``mark_for`` returns. Sections that do not fit even as a line are left to the next page; the
+    first one always gets its line, cut if need be.
     """
-    items = _lines(hits, first_number, budget, share=1.0 if detail == "list" else _LINES_SHARE)
-    if hits and not items:
-        raise QueryError(f"max_tokens leaves {budget} tokens for results, too few for one line; ask for more")
-    spare = budget - sum(item.price for item in items)
-    if detail != "list":
-        for item in items:
-            widest = spare // 2 if item is items[0] else _WINDOW_TOKENS
-            limits = {"snippet": _SNIPPET_TOKENS, "full": spare, "auto": max(widest, _WINDOW_TOKENS)}
-            item.shapes = _shapes(item, weights, terms_of, spare, limits[detail], detail)
-        buy = _buy_by_value if detail == "auto" else _buy_in_order
-        buy(items, spare)
-    cut = sum(item.hit.cost for item in items if item.shape != "full")
-    shown = tuple((item.hit, item.shape) for item in items)
-    return Packed("\n".join(item.rendered for item in items), shown, cut)
+    items = _items(hits, first_number, budget, "" if detail == "list" else f"{mark} ")
+    taken, spare = list[_Item](), budget
+    for share in (_LINES_SHARE, 1.0) if detail != "list" else (1.0,):
+        fresh = _fitting(items[len(taken) :], min(int(budget * share), spare), at_least=0 if taken else 1)
+        taken += fresh
+        spare -= sum(item.price for item in fresh)
+        if detail != "list":
+            spare = _buy_text(fresh, weights, terms_of, spare, detail)
+    cut = sum(item.hit.cost for item in taken if item.shape != "full" and item.value)
+    shown = tuple((item.hit, item.shape) for item in taken)
+    return Packed("\n".join(item.rendered for item in taken), shown, cut)
 
 
-def _lines(hits: Sequence[Hit], first_number: int, budget: int, *, share: float) -> list[_Item]:
-    """Return an item for each section that fits at least as a line; equal texts are shown once."""
-    best = max((hit.score for hit in hits), default=0.0) or 1.0
+def _items(hits: Sequence[Hit], first_number: int, budget: int, prefix: str) -> list[_Item]:
+    """Return each section as one line; equal texts are shown once."""
+    best = max((hit.score for hit in hits), default=0.0)
     items: list[_Item] = []
-    spent, seen = 0, dict[str, int]()
+    seen: dict[str, int] = {}
     for number, hit in enumerate(hits, first_number):
-        line = f"{number}. {address(hit)}"
+        start = f"{prefix}{number}. "
         first = seen.setdefault(hit.text.strip(), number)
-        if first != number:
-            line += f" · same text as {first}"
-        price = cost(line) + 1
-        if spent + price > (budget * share if items else budget):
-            break
-        spent += price
-        value = max(hit.score / best, 0.0) ** 2 if first == number else 0.0
-        items.append(_Item(hit, number, value, line, price))
+        end = "" if first == number else f" · same text as {first}"
+        line = start + address(hit, None if items else budget - cost(start) - cost(end) - 1) + end
+        value = _relative(hit.score, best) ** 2 if first == number else 0.0
+        items.append(_Item(hit, line, value, line, cost(line) + 1))
     return items
+
+
+def _fitting(items: Sequence[_Item], budget: int, *, at_least: int) -> list[_Item]:
+    """Return the first items whose lines fit."""
+    fitting = list(items[:at_least])
+    spent = sum(item.price for item in fitting)
+    for item in items[at_least:]:
+        spent += item.price
+        if spent > budget:
+            break
+        fitting.append(item)
+    return fitting
+
+
+def _buy_text(
+    items: Sequence[_Item], weights: Mapping[str, float], terms_of: TermsOf, spare: int, detail: Detail
+) -> int:
+    """Show what text of the sections the spare budget buys; return what is left of it."""
+    for place, item in enumerate(items):
+        widest = _WINDOW_TOKENS if place else max(spare // 2, _WINDOW_TOKENS)
+        limits = {"snippet": _SNIPPET_TOKENS, "full": spare, "auto": widest}
+        item.shapes = _shapes(item, weights, terms_of, spare, limits[detail], detail)
+    if detail != "auto":
+        return _buy_in_order(items, spare)
+    return _buy_by_value(items, _buy_in_order(items[:1], spare))
+
+
+def _relative(score: float, best: float) -> float:
+    """Return a score as a share of the best; cosines may be negative, and then tell nothing."""
+    return max(score / best, 0.0) if best > 0 else 1.0
 
 
 def _shapes(
@@ -115,66 +156,54 @@ def _shapes(
     """Return the longer forms a section may take within the spare budget."""
     if not item.value:
         return []
-    hit, text = item.hit, item.hit.text.rstrip()
-    head = f"=== {item.number}. {address(hit)} ==="
+    hit, text = item.hit, item.hit.text.rstrip("\n")
     shapes = []
-    whole = f"{head}\n{text}"
+    whole = f"{item.head}\n{text}"
     price = cost(whole) + 1
     if price - item.price <= spare and (detail != "snippet" or price <= _SNIPPET_TOKENS):
         shapes.append(_Shape("full", whole, price, item.value))
-    room = min(limit, spare + item.price - cost(head) - _PART_TOKENS)
-    if hit.cost > limit or not shapes:
+    room = min(limit, spare - _PART_TOKENS)
+    if room > 0 and (hit.cost > limit or not shapes):
         window = best_window(text.split("\n"), hit.section.line_start, weights, terms_of, room)
-        if room > 0 and window.text:
-            part = _render_window(head, window)
+        if window.text:
+            part = f"{item.head} · {_part(window)}\n{window.text}"
             shapes.append(_Shape("window", part, cost(part) + 1, item.value * _WINDOW_VALUE))
     return shapes
 
 
-def _buy_by_value(items: Sequence[_Item], spare: int) -> None:
-    """Show the best section, then buy the upgrade with the most value per token until nothing fits."""
-    for shape in items[0].shapes if items else []:
-        if shape.price - items[0].price <= spare:
-            spare -= shape.price - items[0].price
-            _show(items[0], shape)
-            break
+def _part(window: Window) -> str:
+    if window.is_cut_inside_line:
+        return f"part of line {window.line_start}"
+    return f"only L{window.line_start}-{window.line_end}"
+
+
+def _buy_by_value(items: Sequence[_Item], spare: int) -> int:
+    """Buy the upgrade with the most value per token until nothing fits; return what is left."""
     while True:
         offers = [
-            ((shape.worth - item.worth) / max(shape.price - item.price, 1), -item.number, item, shape)
-            for item in items
+            ((shape.worth - item.worth) / max(shape.price - item.price, 1), -place, item, shape)
+            for place, item in enumerate(items)
             for shape in item.shapes
             if shape.worth > item.worth and shape.price - item.price <= spare
         ]
         if not offers:
-            return
+            return spare
         _, _, item, shape = max(offers, key=lambda offer: offer[:2])
-        spare -= shape.price - item.price
-        _show(item, shape)
+        spare -= _show(item, shape)
 
 
-def _buy_in_order(items: Sequence[_Item], spare: int) -> None:
-    """Show the sections one after the other, each as long as it still fits."""
+def _buy_in_order(items: Sequence[_Item], spare: int) -> int:
+    """Show the sections one after the other, each as long as it still fits; return what is left."""
     for item in items:
         for shape in item.shapes:
             if shape.price - item.price <= spare:
-                spare -= shape.price - item.price
-                _show(item, shape)
+                spare -= _show(item, shape)
                 break
+    return spare
 
 
-def _show(item: _Item, shape: _Shape) -> None:
+def _show(item: _Item, shape: _Shape) -> int:
+    """Show a section in a longer form; return what that costs more."""
+    more = shape.price - item.price
     item.shape, item.rendered, item.price, item.worth = shape.name, shape.text, shape.price, shape.worth
-
-
-def _render_window(head: str, window: Window) -> str:
-    lines = f"L{window.line_start}-{window.line_end}"
-    part = f"part of line {window.line_start}" if window.is_cut_inside_line else f"only {lines}"
-    return f"{head}\n[{part}]\n{window.text}"
-
-
-def address(hit: Hit) -> str:
-    """Return what a list says of a hit: id, lines, cost, why."""
-    section = hit.section
-    twins = [f"same text: {', '.join(hit.twins)}"] if hit.twins else []
-    parts = [hit.id, f"L{section.line_start}-{section.line_end}", f"{hit.cost} tok", *hit.why, *twins]
-    return " · ".join(parts)
+    return more

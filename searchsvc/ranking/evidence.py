@@ -7,6 +7,7 @@ question. Thresholds were chosen so that about 2 % of real questions are lost; s
 """
 
 from collections.abc import Sequence
+from typing import TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 from searchsvc.languages import ideograph_share
 from searchsvc.ranking.fuse import Fused
 from searchsvc.ranking.lexical import LexicalScores
+from searchsvc.ranking.vector import VectorScores
 
 MIN_COVERAGE = 0.25
 """Share of the question's informative words that the best section must hold, when words alone decide."""
@@ -49,15 +51,26 @@ def coverage(fused: Fused, query: str) -> float:
     return min(share * (1 + IDEOGRAPH_FACTOR * ideograph_share(query)), 1.0)
 
 
-def is_relevant(fused: Fused, share: float) -> bool:
-    """Decide from the coverage and, where the model reads the question, the relevance of the best vector."""
+def is_measured(vector: VectorScores | None) -> TypeGuard[VectorScores]:
+    """Tell whether cosines say anything of relevance: measured here, by a model that reads the question."""
+    return vector is not None and vector.relevance is not None and vector.trust > 0
+
+
+def is_relevant(fused: Fused, share: float, *, by_vectors_alone: bool = False) -> bool:
+    """Decide from the coverage and, where it means something, the relevance of the best vector.
+
+    ``by_vectors_alone`` is for rankings that took no words into account; where vectors say nothing of
+    relevance, such a ranking counts as relevant for lack of evidence.
+    """
     if not len(fused.ordinals):
         return False
-    vector = fused.vector
-    if vector is None or vector.relevance is None or not vector.trust:
+    relevance = fused.vector.relevance if is_measured(fused.vector) else None
+    if by_vectors_alone:
+        return relevance is None or relevance >= MIN_RELEVANCE
+    if relevance is None:
         earned = float(fused.lexical.scores[fused.ordinals[:_LOOKED_AT]].max()) * fused.lexical.known_share
         return share >= MIN_COVERAGE and earned >= MIN_EARNED
-    return vector.relevance + share >= MIN_SUM or vector.relevance >= MIN_RELEVANCE
+    return relevance + share >= MIN_SUM or relevance >= MIN_RELEVANCE
 
 
 def _among(ordinals: NDArray[np.int32], wanted: NDArray[np.int32]) -> NDArray[np.bool_]:

@@ -1,21 +1,23 @@
 """Which notes a question is about: exact conditions, applied before ranking."""
 
 import difflib
+import math
 import re
 import unicodedata
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from searchsvc.errors import NotFound, QueryError
-from searchsvc.index.catalog import Catalog
+from searchsvc.index.catalog import Catalog, NoteRow
 from searchsvc.index.open import Frame
 from searchsvc.ranking.corpus import Mask
+from searchsvc.ranking.paths import path_tests, tidy
 
-_GLOB_SIGNS = re.compile(r"[*?\[]")
 _AGE = re.compile(r"(\d{1,6})\s*([hdwmy])", re.IGNORECASE)
 _HOURS = {"h": 1, "d": 24, "w": 168, "m": 730, "y": 8766}
 
@@ -25,13 +27,13 @@ class Filters:
     """Conditions that a note must meet, all of them."""
 
     path: str = ""
-    """A note, a folder or a glob; ``root:`` before it picks a root."""
+    """A note, a folder or a glob, see ``path_tests``; ``root:`` before it picks a root."""
     tags: tuple[str, ...] = ()
     """Every one must be on the note; ``a`` also takes ``a/b``."""
     properties: Mapping[str, Any] = field(default_factory=dict)
-    """Front matter values; a list property must hold the value."""
+    """Front matter values; a list must hold the value, ``None`` means that there is none."""
     since: str = ""
-    """Changed on or after: a date, a date with time, or an age such as ``30d``."""
+    """Changed on or after: a date, a date with time (UTC unless it has a zone), or an age such as ``30d``."""
 
     @property
     def any(self) -> bool:
@@ -42,114 +44,119 @@ class Filters:
 def allowed(filters: Filters, roots: Sequence[tuple[str, Frame, Catalog]], now: datetime) -> Mask:
     """Return which sections of the corpus meet the conditions, shape ``(sections,)``.
 
-    Raises ``NotFound`` when a path or tag exists nowhere, naming the nearest, and ``QueryError`` for a
-    ``since`` that is no date.
+    Raises ``NotFound`` when a path, tag or property exists nowhere, naming the nearest, and
+    ``QueryError`` for a ``since`` that is no date.
     """
     earliest = _earliest(filters.since, now)
-    masks, near = [], _Near()
-    for name, frame, catalog in roots:
-        ids = set(catalog.notes())
+    passed: list[set[int]] = []
+    if filters.path or filters.since:
+        notes = [list(catalog.notes().values()) for _, _, catalog in roots]
         if filters.path:
-            ids &= _by_path(filters.path, name, catalog, near, several=len(roots) > 1)
-        if filters.tags or filters.properties:
-            ids &= _by_values(filters, catalog, near)
-        if earliest:
-            ids &= {note for note, row in catalog.notes(ids).items() if row.modified >= earliest}
-        masks.append(np.isin(frame.table["note"], np.fromiter(ids, np.int64, len(ids))))
-    near.complain(filters)
+            notes = _by_path(filters.path, [name for name, _, _ in roots], notes)
+        passed = [{note.id for note in rows if note.modified >= earliest} for rows in notes]
+    if filters.tags or filters.properties:
+        having = _by_values(filters, [catalog for _, _, catalog in roots])
+        passed = [a & b for a, b in zip(passed, having, strict=True)] if passed else having
+    masks = [
+        np.isin(frame.table["note"], np.fromiter(ids, np.int64, len(ids)))
+        for (_, frame, _), ids in zip(roots, passed, strict=True)
+    ]
     return np.concatenate([np.empty(0, bool), *masks])
 
 
-class _Near:
-    """Remembers what was there, to say it when nothing was found."""
+def _by_path(asked: str, names: Sequence[str], notes: Sequence[list[NoteRow]]) -> list[list[NoteRow]]:
+    """Return the notes of each root that a path means; ``root:`` before it picks a root."""
+    prefix, _, rest = asked.partition(":")
+    if prefix in names and ":" in asked:
+        asked = rest
+        notes = [rows if name == prefix else [] for name, rows in zip(names, notes, strict=True)]
+    spelled = [[(unicodedata.normalize("NFC", row.path), row) for row in rows] for rows in notes]
+    for is_meant in path_tests(asked):
+        found = [[row for path, row in rows if is_meant(path)] for rows in spelled]
+        if any(found):
+            return found
+    if not tidy(asked):
+        return list(notes)
+    known = {path for rows in spelled for path, _ in rows}
+    known |= {
+        "/".join(parts[:depth])
+        for parts in (path.split("/") for path in known)
+        for depth in range(1, len(parts))
+    }
+    raise NotFound(
+        f"no note or folder matches path {asked!r}{_closest(tidy(asked), known)}; "
+        "give a folder, a file or a glob such as 'guides/**', or leave path out"
+    )
 
-    def __init__(self) -> None:
-        self.paths: set[str] = set()
-        self.tags: dict[str, str] = {}
-        self.path_found = False
 
-    def complain(self, filters: Filters) -> None:
-        if filters.path and not self.path_found:
-            raise NotFound(
-                f"no note or folder matches path {filters.path!r}{_closest(filters.path, self.paths)}; "
-                "give a folder, a file or a glob such as 'guides/**', or leave path out"
-            )
-        for tag in filters.tags:
-            if tag.lstrip("#").casefold() not in self.tags:
-                names = _closest(tag.lstrip("#"), set(self.tags.values()))
-                raise NotFound(f"no note has the tag {tag!r}{names}; leave it out to search all notes")
+def _by_values(filters: Filters, catalogs: Sequence[Catalog]) -> list[set[int]]:
+    """Return the notes of each root that have all tags and all values."""
+    wanted = {_folded(tag.strip().lstrip("#").strip("/")): tag for tag in filters.tags}
+    tags_known, keys_known = set[str](), set[str]()
+    passed = []
+    for catalog in catalogs:
+        ids = set()
+        for note, tags, properties in catalog.tags_and_properties():
+            owned = set[str]().union(*map(_tag_names, tags))
+            tags_known |= owned
+            keys_known |= properties.keys()
+            if wanted.keys() <= owned and _has_values(properties, filters.properties):
+                ids.add(note)
+        passed.append(ids)
+    _complain("tag", [tag for folded, tag in wanted.items() if folded not in tags_known], tags_known)
+    folded_keys = set(map(_folded, keys_known))
+    asked = [key for key, value in filters.properties.items() if value is not None]
+    _complain("property", [key for key in asked if _folded(key) not in folded_keys], keys_known)
+    return passed
 
 
-def _closest(asked: str, known: set[str]) -> str:
-    folded = {name.casefold(): name for name in sorted(known, reverse=True)}
-    near = difflib.get_close_matches(asked.casefold(), folded, n=3, cutoff=0.5)
+def _complain(kind: str, unknown: Sequence[str], known: Iterable[str]) -> None:
+    for name in unknown:
+        near = _closest(name.lstrip("#"), known)
+        raise NotFound(f"no note has the {kind} {name!r}{near}; leave it out to search all notes")
+
+
+def _closest(asked: str, known: Iterable[str]) -> str:
+    folded = {_folded(name): name for name in sorted(known, reverse=True)}
+    near = difflib.get_close_matches(_folded(asked), folded, n=3, cutoff=0.5)
     return f"; nearest: {', '.join(repr(folded[name]) for name in near)}" if near else ""
 
 
-def _by_path(asked: str, root: str, catalog: Catalog, near: _Near, *, several: bool) -> set[int]:
-    prefix, colon, rest = asked.partition(":")
-    if colon and prefix == root:
-        asked = rest
-        near.path_found |= not asked
-    elif colon and several and "/" not in prefix and prefix:
-        asked = asked if catalog.note_by_path(asked) else "\x00"
-    asked = unicodedata.normalize("NFC", asked.removeprefix("./").strip("/"))
-    matches = _path_test(asked)
-    ids = set()
-    for note, row in catalog.notes().items():
-        path = unicodedata.normalize("NFC", row.path)
-        near.paths |= {path, path.rpartition("/")[0]} - {""}
-        if matches(path):
-            ids.add(note)
-    if not ids and _GLOB_SIGNS.search(asked):
-        from pathspec import GitIgnoreSpec
-
-        spec = GitIgnoreSpec.from_lines([f"/{asked}" if "/" in asked else asked])
-        ids = {note for note, row in catalog.notes().items() if spec.match_file(row.path)}
-    near.path_found |= bool(ids)
-    return ids
+def _folded(text: str) -> str:
+    return unicodedata.normalize("NFC", text).casefold()
 
 
-def _path_test(asked: str) -> Callable[[str], bool]:
-    if asked in ("", "."):
-        return lambda path: True
-    folder = f"{asked}/"
-    return lambda path: path == asked or path.startswith(folder) or path.rpartition(".")[0] == asked
-
-
-def _by_values(filters: Filters, catalog: Catalog, near: _Near) -> set[int]:
-    wanted = [tag.lstrip("#").casefold() for tag in filters.tags]
-    ids = set()
-    for note, tags, properties in catalog.tags_and_properties():
-        owned = set()
-        for tag in tags:
-            parts = tag.split("/")
-            for depth in range(1, len(parts) + 1):
-                name = "/".join(parts[:depth])
-                owned.add(name.casefold())
-                near.tags.setdefault(name.casefold(), name)
-        if all(tag in owned for tag in wanted) and _has_values(properties, filters.properties):
-            ids.add(note)
-    return ids
+@lru_cache(4096)
+def _tag_names(tag: str) -> frozenset[str]:
+    """Return a nested tag with the tags it lies in, folded: ``a/b`` is also ``a``."""
+    parts = _folded(tag).split("/")
+    return frozenset("/".join(parts[:depth]) for depth in range(1, len(parts) + 1))
 
 
 def _has_values(properties: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
-    folded = {key.casefold(): value for key, value in properties.items()}
-    return all(_matches(folded.get(key.casefold()), value) for key, value in wanted.items())
+    folded = {_folded(key): value for key, value in properties.items()}
+    return all(_matches(folded.get(_folded(key)), value) for key, value in wanted.items())
 
 
 def _matches(value: Any, wanted: Any) -> bool:
-    if isinstance(value, list) and not isinstance(wanted, list):
+    """Tell whether a value is the wanted one; a list must hold it, a mapping must have its parts."""
+    if isinstance(wanted, Mapping):
+        return isinstance(value, Mapping) and _has_values(value, wanted)
+    if isinstance(wanted, list | tuple):
+        return all(_matches(value, item) for item in wanted) if wanted else value in ([], None)
+    if isinstance(value, list):
         return any(_matches(item, wanted) for item in value)
+    if value is None or wanted is None:
+        return value is wanted
     if isinstance(value, bool) or isinstance(wanted, bool):
         return str(value).casefold() == str(wanted).casefold()
-    return value == wanted or (value is not None and str(value).casefold() == str(wanted).casefold())
+    return bool(value == wanted) or _folded(str(value)) == _folded(str(wanted))
 
 
 def _earliest(since: str, now: datetime) -> float:
-    """Return the time from which notes count, in seconds since 1970; 0 for always."""
+    """Return the time from which notes count, in seconds since 1970."""
     if not since:
-        return 0.0
+        return -math.inf
     age = _AGE.fullmatch(since.strip())
     if age:
         hours = int(age.group(1)) * _HOURS[age.group(2).lower()]

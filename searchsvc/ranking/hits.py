@@ -18,6 +18,7 @@ from searchsvc.ranking.titles import places_said
 _MAX_WORDS = 4
 _MAX_PLACES = 2
 _MEANING_STANDING = 1.0
+"""From where on meaning is a reason beside others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +46,10 @@ class Row:
 def fetch(corpus: Corpus, roots: Sequence[tuple[str, Catalog]], ordinals: Sequence[int]) -> dict[int, Row]:
     """Read the catalog rows of sections, by ordinal; ``roots`` are in the order of the corpus."""
     rows: dict[int, Row] = {}
+    places = {ordinal: corpus.place(ordinal) for ordinal in ordinals}
     for number, (name, catalog) in enumerate(roots):
-        mine = {o: corpus.place(o)[1] for o in ordinals if corpus.place(o)[0] == number}
         table = corpus.frames[number].table
-        ids = {ordinal: int(table["id"][place]) for ordinal, place in mine.items()}
+        ids = {o: int(table["id"][place]) for o, (root, place) in places.items() if root == number}
         sections = catalog.sections(ids.values())
         notes = catalog.notes({section.note for section in sections.values()})
         for ordinal, section_id in ids.items():
@@ -110,7 +111,8 @@ def _reasons(
     places = places_said(corpus, found, ordinal)[:_MAX_PLACES]
     if fused.lexical.links[ordinal] > 0:
         places.append("links")
-    if fused.vector is not None and fused.vector.standing[ordinal] >= _MEANING_STANDING:
+    standing = float(fused.vector.standing[ordinal]) if fused.vector is not None else 0.0
+    if standing >= _MEANING_STANDING or (standing > 0 and not reasons and not places):
         places.append("meaning")
     return (*reasons, "+".join(places)) if places else tuple(reasons)
 

@@ -3,6 +3,7 @@
 For example config and configuration, aislar and aislamiento.
 """
 
+import re
 from collections.abc import Iterable
 from functools import cache
 from typing import Any
@@ -13,6 +14,8 @@ from searchsvc.tokens import is_unspaced
 _MIN_LENGTH = 4
 _MIN_SHARE = 0.6
 """Of the longer word, that the shorter one must make up: config in configur, not block in blockchain."""
+_NOMINAL = re.compile("[ai]mient$")
+"""What Snowball leaves of -amiento and -imiento after a short stem."""
 _SCANNED = 400
 _MAX_RELATED = 8
 
@@ -21,12 +24,11 @@ def related_words(corpus: Corpus, term: str) -> list[str]:
     """Return indexed terms that extend ``term``, are its beginning, or share its Spanish stem."""
     if len(term) < _MIN_LENGTH or is_unspaced(term) or not term.isalpha():
         return []
-    stem = _spanish_stemmer()
-    wanted = stem.stemWord(term)
+    wanted = _spanish_stem(term)
     found = {
-        word: None
+        word
         for word in _neighbours(corpus, term[:_MIN_LENGTH])
-        if word != term and (_extends(word, term) or _extends(term, word) or stem.stemWord(word) == wanted)
+        if word != term and (_extends(word, term) or _extends(term, word) or _spanish_stem(word) == wanted)
     }
     return sorted(found, key=lambda word: (abs(len(word) - len(term)), word))[:_MAX_RELATED]
 
@@ -42,6 +44,12 @@ def _neighbours(corpus: Corpus, prefix: str) -> Iterable[str]:
             word = segment.postings.spell(number).decode()
             if word.isalpha():
                 yield word
+
+
+def _spanish_stem(word: str) -> str:
+    """Return the stem of a Spanish word; of another, or one with hardly any stem, the word itself."""
+    stem: str = _NOMINAL.sub("", _spanish_stemmer().stemWord(word))
+    return stem if len(stem) >= _MIN_LENGTH else word
 
 
 @cache

@@ -1,0 +1,120 @@
+import numpy as np
+import pytest
+
+from searchsvc.ranking.evidence import MIN_RELEVANCE, coverage, is_measured, is_relevant
+from searchsvc.ranking.fuse import KIN_LOSS, POOL, collapse, fuse, join
+from searchsvc.ranking.vector import VectorScores
+from tests.ranking.small_corpus import small_corpus, terms_of
+
+NOTES = {
+    "lock.md": "# Locking\n\nIntro.\n\n## Lock file\n\nThe lock file pins dependencies.\n\n"
+    "### Lock file format\n\nThe lock file is written in TOML.\n",
+    "other.md": "# Other\n\n## Notes\n\nA lock file is mentioned here, with dependencies of a lock file.\n",
+    "copy.md": "# Copied\n\n## Licence\n\nPermission is granted to anyone.\n",
+    "copy2.md": "# Copied too\n\n## Licence\n\nPermission is granted to anyone.\n",
+    "far.md": "# Far\n\n## Whales\n\nWhales sing in the sea.\n",
+}
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory):
+    with small_corpus(tmp_path_factory.mktemp("fuse"), NOTES) as opened:
+        yield opened
+
+
+def ask(small, question, vector=None, **how):
+    return fuse(small.corpus, terms_of(question), vector, **how)
+
+
+def meaning(small, relevance=0.9, trust=1.0, **cosines):
+    values = np.zeros(len(small.corpus), np.float32)
+    for slug, cosine in cosines.items():
+        values[[n for n, address in enumerate(small.addresses) if address.endswith(slug)]] = cosine
+    return VectorScores(values, values * 3, relevance, trust)
+
+
+def test_a_heading_that_is_the_question_wins(small):
+    fused = ask(small, "lock file")
+    assert small.names(fused.ordinals)[0] == "lock.md#lock-file"
+    assert small.ordinal("lock.md#lock-file") in fused.said
+
+
+def test_the_lower_of_parent_and_child_loses_a_share_once(small):
+    fused = ask(small, "lock file")
+    child = small.ordinal("lock.md#lock-file/lock-file-format")
+    place = fused.ordinals.tolist().index(child)
+    bonus = fused.scores[place] / (1 - KIN_LOSS) - fused.lexical.scores[child]
+    assert bonus == pytest.approx(0, abs=1e-6)
+
+
+def test_the_best_section_loses_nothing(small):
+    fused = ask(small, "whales")
+    best = int(fused.ordinals[0])
+    assert fused.scores[0] >= fused.lexical.scores[best]
+
+
+def test_a_section_found_by_its_vector_alone_is_found(small):
+    fused = ask(small, "cetacean songs", meaning(small, whales=0.8))
+    assert small.names(fused.ordinals)[0] == "far.md#whales"
+
+
+def test_vectors_that_are_not_trusted_change_nothing(small):
+    plain, other = ask(small, "lock file"), ask(small, "lock file", meaning(small, trust=0.0, whales=0.9))
+    assert plain.ordinals.tolist() == other.ordinals.tolist()
+    assert plain.scores.tolist() == other.scores.tolist()
+
+
+def test_only_allowed_and_live_sections_are_ranked(small):
+    mask = np.array([address.startswith("other.md") for address in small.addresses])
+    assert {
+        name.partition("#")[0] for name in small.names(ask(small, "lock file", allowed=mask).ordinals)
+    } == {"other.md"}
+
+
+def test_a_text_that_a_better_section_has_word_for_word_moves_behind_all_others(small):
+    first, second, other = map(small.ordinal, ("copy.md#licence", "copy2.md#licence", "far.md#whales"))
+    assert collapse(small.corpus, [second, first, other]) == ([second, other, first], {second: [first]})
+    assert collapse(small.corpus, []) == ([], {})
+
+
+def test_the_first_of_several_phrasings_counts_as_much_as_all_others(small):
+    one, two = ask(small, "whales"), ask(small, "permission granted")
+    joined = join([one, two, two])
+    assert small.names(joined.ordinals)[0] == "far.md#whales"
+    assert {"copy.md#licence", "far.md#whales"} <= set(small.names(joined.ordinals))
+    assert joined.scores[0] == pytest.approx(0.5 * one.scores[0])
+    assert join([one]) is one
+
+
+def test_no_more_than_the_pool_is_ranked(small):
+    assert len(join([ask(small, "lock file whales permission")] * 2).ordinals) <= POOL
+
+
+def test_coverage_is_the_share_of_informative_words_that_one_section_holds(small):
+    assert coverage(ask(small, "whales sing"), "whales sing") == pytest.approx(1.0)
+    assert 0 < coverage(ask(small, "whales quxify"), "whales quxify") < 0.6
+    assert coverage(ask(small, "quxify"), "quxify") == 0.0
+
+
+def test_words_alone_are_relevant_when_the_best_section_holds_enough_of_them(small):
+    fused = ask(small, "whales sing in the sea")
+    assert is_relevant(fused, coverage(fused, "whales sing"))
+    strange = ask(small, "quarterly revenue forecast of overseas subsidiaries written")
+    assert not is_relevant(strange, coverage(strange, "quarterly"))
+    assert not is_relevant(ask(small, "quxify"), 0.0)
+
+
+@pytest.mark.proves("R-honest-nothing")
+def test_a_ranking_by_vectors_alone_is_relevant_when_its_best_is_near_enough(small):
+    near = ask(small, "", meaning(small, relevance=MIN_RELEVANCE + 0.01, whales=0.5), mode="vector")
+    far = ask(small, "", meaning(small, relevance=MIN_RELEVANCE - 0.01, whales=0.5), mode="vector")
+    assert is_relevant(near, 0.0, by_vectors_alone=True)
+    assert not is_relevant(far, 0.0, by_vectors_alone=True)
+
+
+@pytest.mark.parametrize(("relevance", "trust"), [(None, 1.0), (0.9, 0.0)])
+def test_cosines_that_were_not_measured_or_not_trusted_tell_nothing_of_relevance(small, relevance, trust):
+    vector = meaning(small, relevance, trust, whales=0.5)
+    assert not is_measured(vector)
+    assert is_relevant(ask(small, "", vector, mode="vector"), 0.0, by_vectors_alone=True)
+    assert not is_relevant(ask(small, "quxify whales", vector), 0.1)
