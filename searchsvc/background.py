@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 _HEAD_START_SECONDS = 1.0
 """How long work is put off after the start, unless somebody asks: a client's handshake comes first."""
+_PATIENCE_SECONDS = 5.0
 _MAX_SCAN_SHARE = 0.05
 """Share of the time that looking for changes may take; large roots are looked at less often."""
 
@@ -44,7 +45,9 @@ class Worker:
         """Stop at the next text or portion; what was committed stays."""
         self._stopping.set()
         self._wanted.set()
-        self._thread.join(timeout=5)
+        self._thread.join(timeout=_PATIENCE_SECONDS)
+        for slot in self._service.slots if self._service else ():
+            slot.settle(_PATIENCE_SECONDS)
 
     def service(self) -> "Service":
         """Return the service, making it now if need be."""

@@ -4,6 +4,11 @@ import os
 import socket
 
 import pytest
+from hypothesis import settings
+
+# The same examples at every run: a failure must come from a change, not from luck.
+settings.register_profile("fixed", derandomize=True)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
 
 
 @pytest.fixture(autouse=True)

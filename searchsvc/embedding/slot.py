@@ -1,10 +1,13 @@
 """A place for a model that is loaded at most once, when first needed, without making anyone wait."""
 
+import logging
 import threading
 from collections.abc import Callable
 
 from searchsvc.embedding.base import Embedder
 from searchsvc.errors import EmbeddingError
+
+_log = logging.getLogger(__name__)
 
 
 class ModelSlot:
@@ -34,6 +37,9 @@ class ModelSlot:
             self._embedder = self._load()
         except EmbeddingError as error:
             self.problem = str(error)
+        except Exception as error:
+            _log.exception("loading %s failed", self.name)
+            self.problem = f"cannot be loaded ({type(error).__name__}); see the log"
         finally:
             self._done.set()
 
@@ -43,6 +49,11 @@ class ModelSlot:
         if wait:
             self._done.wait()
         return self._embedder
+
+    def settle(self, seconds: float) -> None:
+        """Wait until a model that has begun to load is there: a process must not end in the middle."""
+        if self._started:
+            self._done.wait(seconds)
 
     def require(self) -> Embedder:
         """Return the model, waiting for it; raise ``EmbeddingError`` when it cannot be loaded."""

@@ -68,11 +68,11 @@ def fuse(
         pool = best_places(np.where(visible, vector.cosines, np.float32(-np.inf)), POOL)
         return _ordered(pool, vector.cosines[pool], words, vector, frozenset())
     words = lexical(corpus, terms, related=related)
-    scores = words.scores
+    scores = words.scores.copy()
     if vector is not None and vector.trust:
         # The power of 1.5 as a product: numpy's own power function is twenty times slower.
         raised = vector.standing * np.sqrt(vector.standing)
-        scores = scores + np.float32(VECTOR_WEIGHT * vector.trust) * raised
+        scores += np.float32(VECTOR_WEIGHT * vector.trust) * raised
     pool = best_places(np.where(visible & (scores > 0), scores, np.float32(-np.inf)), POOL)
     exact, said = headings_said(corpus, terms.line, words.matches, pool)
     scores[exact] += np.float32(EXACT_BONUS)

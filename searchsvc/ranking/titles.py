@@ -14,7 +14,9 @@ Ordinals = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 _PLACES = {field: number for number, field in enumerate(FIELDS)}
-_HEADING, _TITLE, _ALIASES = _PLACES["heading"], _PLACES["title"], _PLACES["aliases"]
+_TITLE, _ALIASES, _HEADING = 0, 1, 2
+_CELLS = np.arange(4)
+"""The title, aliases and heading of a section lie side by side, and what follows bounds them."""
 _NAMED = {
     "heading": "heading",
     "title": "title",
@@ -61,19 +63,19 @@ def _compare(segment: Segment, places: Ordinals, ids: Sequence[int]) -> tuple[Ma
     exact, said = np.zeros(len(places), bool), np.zeros(len(places), bool)
     if not len(segment.stream_terms) or not ids:
         return exact, said
-    table, bounds, line = segment.sections, segment.stream_bounds, _line(ids)
-    wanted = np.array(ids, np.int32)
-    cells = places * len(FIELDS)
-    is_title = (bounds[cells + _HEADING] == bounds[cells + _HEADING + 1]) & (table["level"][places] <= 1)
+    table, line = segment.sections, _line(ids)
+    # One look at the bounds of the three cells of every section.
+    bounds = segment.stream_bounds[places[:, None] * len(FIELDS) + _CELLS]
+    starts, stops = bounds[:, :-1], bounds[:, 1:]
+    firsts = segment.stream_terms[np.minimum(starts, len(segment.stream_terms) - 1)]
+    is_title = (starts[:, _HEADING] == stops[:, _HEADING]) & (table["level"][places] <= 1)
     is_first = (places == 0) | (table["note"][places] != table["note"][np.maximum(places - 1, 0)])
-    for field, applies in ((_HEADING, ~is_title), (_TITLE, is_title | is_first), (_ALIASES, is_first)):
-        starts, stops = bounds[cells + field], bounds[cells + field + 1]
-        firsts = segment.stream_terms[np.minimum(starts, len(segment.stream_terms) - 1)]
-        is_wanted = (firsts[:, None] == wanted).any(axis=1)
-        for number in np.flatnonzero(applies & (stops > starts) & is_wanted):
-            words = segment.stream_terms[starts[number] : stops[number]].tolist()
-            exact[number] |= words == list(ids)
-            said[number] |= _line(words) in line and (field != _TITLE or bool(is_title[number]))
+    applies = np.stack([is_title | is_first, is_first, ~is_title], axis=1)
+    may_match = applies & (stops > starts) & (firsts[:, :, None] == np.array(ids, np.int32)).any(axis=2)
+    for number, field in np.argwhere(may_match).tolist():
+        words = segment.stream_terms[starts[number, field] : stops[number, field]].tolist()
+        exact[number] |= words == list(ids)
+        said[number] |= _line(words) in line and (field != _TITLE or bool(is_title[number]))
     return exact, said
 
 

@@ -67,7 +67,8 @@ def _subtree_ends(headings: list[Heading], last: int) -> list[int]:
 
 def _preamble(lines: tuple[str, ...], headings: list[Heading], body_start: int) -> list[Section]:
     stop = headings[0].line_start - 1 if headings else len(lines)
-    start = next((n for n in range(body_start, stop + 1) if lines[n - 1].strip()), None)
+    # Blank as CommonMark has it: nothing but spaces and tabs.
+    start = next((n for n in range(body_start, stop + 1) if lines[n - 1].strip(" \t")), None)
     if start is None:
         if headings or body_start == 1:
             return []

@@ -41,7 +41,7 @@ def test_own_lines_tile_the_body_from_its_first_word_to_the_end(text: str) -> No
     if note is None:
         return
     last = len(note.lines)
-    written = [n for n in range(note.body_start, last + 1) if note.lines[n - 1].strip()]
+    written = [n for n in range(note.body_start, last + 1) if note.lines[n - 1].strip(" \t")]
     if not written:
         only_front_matter = [(1, note.body_start - 1)] if note.body_start > 1 else []
         assert [(s.line_start, s.line_end) for s in note.sections] == only_front_matter

@@ -20,9 +20,7 @@ def anyio_backend():
 @pytest.fixture
 def config(tmp_path):
     notes = write_notes(tmp_path / "notes")
-    return Config(
-        roots=(make_root(notes),), data_dir=tmp_path / "data", model="none", instant_model="none"
-    )
+    return Config(roots=(make_root(notes),), data_dir=tmp_path / "data", model="none", instant_model="none")
 
 
 @pytest.fixture(params=["auto", "legacy"])

@@ -4,7 +4,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import anyio
@@ -92,9 +91,8 @@ def speak(folder, tmp_path, messages, **more):
         line = process.stdout.readline()
         assert line, process.stderr.read().decode()
         lines.append(line)
-    begin = time.monotonic()
     rest, errors = process.communicate(timeout=PATIENCE)
-    return [json.loads(line) for line in [*lines, *rest.splitlines()]], errors.decode(), process, begin
+    return [json.loads(line) for line in [*lines, *rest.splitlines()]], errors.decode(), process
 
 
 def call(number, tool, **arguments):
@@ -119,11 +117,11 @@ HELLO = [
 
 @pytest.mark.proves("R-serving-wire")
 def test_only_json_rpc_in_utf8_goes_to_stdout_whatever_the_locale(tmp_path):
-    folder = write_notes(tmp_path / "notes", {"é.md": "# Übung\n\nПривет 日本語 😀\n", "bad.md": "---\na: b: c\n---\nx\n"})
-    replies, errors, process, _ = speak(
-        folder, tmp_path, [*HELLO, call(2, "semantic_search", query="Привет"), call(3, "semantic_search", query="日本語")],
-        LC_ALL="C", LANG="C", PYTHONUTF8="0", PYTHONIOENCODING="latin-1",
-    )  # fmt: skip
+    notes = {"é.md": "# Übung\n\nПривет 日本語 😀\n", "bad.md": "---\na: b: c\n---\nx\n"}
+    folder = write_notes(tmp_path / "notes", notes)
+    asked = [call(2, "semantic_search", query="Привет"), call(3, "semantic_search", query="日本語")]
+    latin = {"LC_ALL": "C", "LANG": "C", "PYTHONUTF8": "0", "PYTHONIOENCODING": "latin-1"}
+    replies, errors, process = speak(folder, tmp_path, [*HELLO, *asked], **latin)
     assert all(reply["jsonrpc"] == "2.0" for reply in replies)
     by_id = {reply.get("id"): reply for reply in replies}
     for number in (2, 3):
@@ -134,7 +132,7 @@ def test_only_json_rpc_in_utf8_goes_to_stdout_whatever_the_locale(tmp_path):
 
 def test_closing_stdin_ends_the_server_without_a_trace(tmp_path):
     folder = write_notes(tmp_path / "notes")
-    replies, errors, process, _ = speak(folder, tmp_path, [*HELLO, call(2, "semantic_search", query="stock")])
+    replies, errors, process = speak(folder, tmp_path, [*HELLO, call(2, "semantic_search", query="stock")])
     assert {1, 2} <= {reply.get("id") for reply in replies}
     assert process.returncode == 0
     assert "Traceback" not in errors
@@ -143,7 +141,7 @@ def test_closing_stdin_ends_the_server_without_a_trace(tmp_path):
 def test_an_unknown_method_is_a_protocol_error_and_the_session_goes_on(tmp_path):
     folder = write_notes(tmp_path / "notes")
     unknown = {"jsonrpc": "2.0", "id": 2, "method": "no/such"}
-    replies, _, _, _ = speak(folder, tmp_path, [*HELLO, unknown, call(3, "semantic_search", query="stock")])
+    replies, _, _ = speak(folder, tmp_path, [*HELLO, unknown, call(3, "semantic_search", query="stock")])
     by_id = {reply.get("id"): reply for reply in replies}
     assert by_id[2]["error"]["code"] == -32601
     assert by_id[3]["result"]["structuredContent"]["hits"]
