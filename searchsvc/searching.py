@@ -224,24 +224,26 @@ class Searcher:
         if request.profile and not slots:
             known = ", ".join(slot.name for slot in self._slots) or "none"
             raise NotFound(f"no profile {request.profile!r}; configured: {known}")
-        notices = []
+        waiting = []
         for slot in slots:
             embedder = slot.get(wait=wait)
             if embedder is None:
-                reason = slot.problem or "is still loading; ask again in a moment"
-                notices.append(f"model {slot.name}: {reason}")
+                reason = f"cannot be used: {slot.problem}" if slot.problem else "is still loading"
+                waiting.append(f"model {slot.name} {reason}")
                 continue
             done, wanted = corpus.coverage(embedder.profile.identity)
             if done >= _ENOUGH_VECTORS * wanted:
+                if waiting:
+                    waiting.append(f"meaning by {slot.name} meanwhile")
                 if done < wanted:
-                    notices.append(f"{wanted - done} of {wanted} sections have no vector yet")
-                return embedder, notices
-            notices.append(f"model {slot.name}: {done} of {wanted} sections embedded, not used yet")
+                    waiting.append(f"{wanted - done} of {wanted} sections have no vector yet")
+                return embedder, ["; ".join(waiting)] if waiting else []
+            waiting.append(f"model {slot.name} has {done} of {wanted} sections embedded")
         if request.mode == "vector":
             raise EmbeddingError(
-                "mode 'vector' needs vectors: " + ("; ".join(notices) or "no model configured")
+                f"mode 'vector' needs vectors: {'; '.join(waiting) or 'no model configured'}"
             )
-        return None, [*notices, "found by words only"] if slots else []
+        return None, ["; ".join([*waiting, "found by words only"])] if slots else []
 
 
 def _distinct_queries(request: Request) -> list[str]:

@@ -357,7 +357,7 @@ def test_while_a_model_loads_an_impatient_service_answers_by_words(tmp_path, mod
     service.index()
     ranking = service.search("water tomatoes")
     assert ids(ranking)[0] == "garden/tomatoes.md#watering"
-    assert ranking.notices == ("model good: is still loading; ask again in a moment", "found by words only")
+    assert ranking.notices == ("model good is still loading; found by words only",)
     gate.set()
     service.embed()
     assert service.search("water tomatoes").notices == ()
@@ -373,7 +373,7 @@ def test_a_broken_model_is_named_and_words_still_answer(tmp_path, models):
     service.index()
     ranking = service.search("water tomatoes")
     assert ids(ranking)[0] == "garden/tomatoes.md#watering"
-    assert ranking.notices[0] == "model good: the weights are not what the card says"
+    assert ranking.notices[0].startswith("model good cannot be used: the weights are not what the card says")
     with pytest.raises(EmbeddingError, match="the weights are not"):
         service.search("water tomatoes", mode="vector")
 
@@ -402,8 +402,8 @@ def test_a_model_with_few_vectors_leaves_the_question_to_the_fast_one(tmp_path, 
     service.vaults[0].embed(MeaningEmbedder("quick"))
     ranking = service.search("secret password expire")
     assert ids(ranking)[0] == "ops/runbook.md#rotating-keys"
-    assert any(notice.startswith("model good: 0 of ") for notice in ranking.notices)
-    assert "found by words only" not in ranking.notices
+    assert any(notice.startswith("model good has 0 of ") for notice in ranking.notices)
+    assert not any("found by words only" in notice for notice in ranking.notices)
     service.embed()
     assert service.search("secret password expire").notices == ()
 
