@@ -24,6 +24,8 @@ class Root:
     """Short and unique; part of paths only where two roots hold the same path."""
     path: Path
     """Absolute, links resolved."""
+    is_named: bool = False
+    """Whether somebody chose the name; otherwise one given to the index before is kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,16 +100,16 @@ def data_dir(config: Config) -> Path:
     return Path(platformdirs.user_data_dir("searchsvc", appauthor=False))
 
 
-def make_root(path: Path, name: str | None = None) -> Root:
+def make_root(path: Path, chosen: str | None = None) -> Root:
     """Return a root for a folder; its name defaults to the folder's own."""
     resolved = path.expanduser().resolve()
     if not resolved.is_dir():
         kind = "a file" if resolved.exists() else "nothing"
         raise ConfigError(f"{path}: found {kind}, expected a folder of Markdown files; check the path")
-    name = name or resolved.name or "root"
+    name = chosen or resolved.name or "root"
     if ":" in name or "/" in name or "\\" in name:
         name = "".join("-" if c in ":/\\" else c for c in name)
-    return Root(name=name, path=resolved)
+    return Root(name=name, path=resolved, is_named=bool(chosen))
 
 
 def _path(text: str | None) -> Path | None:
@@ -125,7 +127,7 @@ def _distinct(roots: tuple[Root, ...]) -> tuple[Root, ...]:
         while name in taken:
             name, number = f"{root.name}-{number}", number + 1
         taken.add(name)
-        kept[root.path] = Root(name=name, path=root.path)
+        kept[root.path] = replace(root, name=name)
     return tuple(kept.values())
 
 

@@ -6,6 +6,7 @@ Joins reading, indexing and index for the service; everything here may be called
 import os
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -32,10 +33,11 @@ class Vault:
     """A root and its index."""
 
     def __init__(self, root: Root, config: Config) -> None:
-        self.root = root
         self._config = config
         self.layout: Layout = root_layout(data_dir(config), root.path)
         self.reader = Reader(self.layout)
+        given = "" if root.is_named else self.reader.name
+        self.root = replace(root, name=given) if given else root
 
     def update(self, *, progress: Progress | None = None) -> IndexReport:
         """Read what is new or changed; raise ``IndexFault`` when another process is writing."""
@@ -84,6 +86,8 @@ class Vault:
 
     def _update(self, progress: Progress | None) -> IndexReport:
         with self._writer() as writer:
+            if self.root.is_named:
+                writer.set_name(self.root.name)
             return update_index(writer, self.root, self._config, progress=progress)
 
     def _writer(self, *, patience: float = 10.0, repair: bool = True) -> Writer:

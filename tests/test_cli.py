@@ -30,6 +30,7 @@ def test_index_tells_what_it_did_and_a_second_run_finds_nothing_to_do(run):
 
 def test_index_names_a_root(run):
     assert "wiki: 6 notes added" in run("index", ".", "--name", "wiki").output
+    assert "root wiki: 6 notes" in run("status").output
 
 
 def test_search_shows_rank_path_lines_heading_path_and_snippet(run):

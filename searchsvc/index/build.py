@@ -277,6 +277,12 @@ class Writer:
         merged = merge_parts(folder, small, wanted)
         return [*(part.name for part in parts[len(parts) // 2 :]), merged]
 
+    def set_name(self, name: str) -> None:
+        """Remember the name that was chosen for the root."""
+        if self.catalog.meta().get("name") != name:
+            with transaction(self._connection):
+                self.catalog.set_meta({"name": name})
+
     def is_calibrated(self, identity: str) -> bool:
         """Tell whether the cosines of a profile have been measured."""
         return f"calibration {identity}" in self.catalog.meta()

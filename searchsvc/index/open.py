@@ -113,6 +113,15 @@ class Reader:
         except IndexFault:
             return False
 
+    @property
+    def name(self) -> str:
+        """The name that was chosen for the root when it was indexed; empty when none was."""
+        try:
+            with faults():
+                return Catalog(self._connection()).meta().get("name", "")
+        except IndexFault:
+            return ""
+
     @contextmanager
     def pinned(self) -> Iterator[tuple[Frame, Catalog]]:
         """Give the newest generation; it stays as it is, rows and arrays, to the end of the block.

@@ -14,7 +14,7 @@ import numpy as np
 from searchsvc.index.postings import Field, Stream
 from searchsvc.items import Link, Note, Section
 from searchsvc.languages import CODES, language_of
-from searchsvc.tokens import STOP_WORDS, Tokenizer, cost
+from searchsvc.tokens import STOP_WORDS, Tokenizer, cost, words
 
 FIELDS: dict[str, Field] = {
     "title": Field(weight=1.2, b=0.6),
@@ -96,6 +96,7 @@ class BatchBuilder:
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
         self._ids = _Ids()
+        self._known: dict[str, tuple[int, ...]] = {}
         self._terms = array("i")
         self._bounds = array("q", [0])
         self._notes: list[NoteRecord] = []
@@ -118,45 +119,45 @@ class BatchBuilder:
                 sections=tuple(_section_record(note, section) for section in note.sections),
             )
         )
+        labels: dict[str, list[int]] = {}
         for section in note.sections:
-            for text, keep_stop_words in _field_texts(note, section):
-                self._add_cell(text, keep_stop_words)
+            for text, is_label in _field_texts(note, section):
+                # Titles, names and properties are the same in every section of the note.
+                ids = labels.get(text) if is_label else self._body_ids(text)
+                if ids is None:
+                    ids = labels[text] = self._body_ids(text) or self._stop_word_ids(text)
+                self._terms.extend(ids)
+                self._bounds.append(len(self._terms))
 
-    def _add_cell(self, text: str, keep_stop_words: bool) -> None:
-        """Add the terms of one field; stop words only where a title has nothing else."""
-        terms = self._tokenizer.terms(text)
-        ids = [number for number in map(self._ids.__getitem__, terms) if number >= 0]
-        if not ids and keep_stop_words:
-            ids = [self._ids.of_stop_word(term) for term in terms]
-        self._terms.extend(ids)
-        self._bounds.append(len(self._terms))
+    def _body_ids(self, text: str) -> list[int]:
+        """Return the ids of the terms of a text in order, without stop words."""
+        ids: list[int] = []
+        known = self._known
+        for word in words(text):
+            found = known.get(word)
+            if found is None:
+                terms = self._tokenizer.terms_of_word(word)
+                found = known[word] = tuple(self._ids[term] for term in terms if term not in STOP_WORDS)
+            ids += found
+        return ids
+
+    def _stop_word_ids(self, text: str) -> list[int]:
+        """Return the ids of all terms: of a title that has nothing but stop words."""
+        return [self._ids[term] for term in self._tokenizer.terms(text)]
 
     def finish(self) -> Batch:
         """Return everything added so far."""
         terms = np.frombuffer(self._terms, dtype=np.int32) if self._terms else np.empty(0, np.int32)
         bounds = np.frombuffer(self._bounds, dtype=np.int64)
-        return Batch(self._notes, Stream(self._ids.vocabulary, terms, bounds))
+        return Batch(self._notes, Stream(list(self._ids), terms, bounds))
 
 
 class _Ids(dict[str, int]):
-    """Numbers terms as they come; stop words are -1, and are numbered only when asked for."""
-
-    def __init__(self) -> None:
-        super().__init__(dict.fromkeys(STOP_WORDS, -1))
-        self.vocabulary: list[str] = []
-        self._stop_words: dict[str, int] = {}
+    """Numbers terms as they come."""
 
     def __missing__(self, term: str) -> int:
-        number = self[term] = len(self.vocabulary)
-        self.vocabulary.append(term)
+        number = self[term] = len(self)
         return number
-
-    def of_stop_word(self, term: str) -> int:
-        """Return the number of a stop word."""
-        if term not in self._stop_words:
-            self._stop_words[term] = len(self.vocabulary)
-            self.vocabulary.append(term)
-        return self._stop_words[term]
 
 
 def context_of(title: str, heading_path: Iterable[str]) -> str:
@@ -174,7 +175,9 @@ def passage_text(section: Section, text: str) -> str:
 
 
 def _field_texts(note: Note, section: Section) -> Iterable[tuple[str, bool]]:
-    """Return the text of each field, in the order of ``FIELDS``, and whether stop words alone count.
+    """Return the text of each field, in the order of ``FIELDS``, and whether it is a label.
+
+    Of a label of stop words only, such as a title "To be or not to be", the stop words count.
 
     The note's title belongs to every section; a title heading is not weighed as a heading again, or
     the introduction of a note would beat the section that answers.
@@ -189,7 +192,7 @@ def _field_texts(note: Note, section: Section) -> Iterable[tuple[str, bool]]:
     yield own, True
     yield above, True
     yield f"{folders.replace('/', ' / ')} / {name.rsplit('.', 1)[0]}", True
-    yield " ".join([properties, *note.tags]), False
+    yield " ".join([properties, *note.tags]), True
     yield note.text(section.body_start, section.line_end), False
 
 
