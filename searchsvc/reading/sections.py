@@ -27,7 +27,8 @@ def make_sections(lines: tuple[str, ...], headings: list[Heading], body_start: i
         index = len(sections)
         is_title = has_title and number == 0
         scope = -1 if parent < 0 or sections[parent].slug == INTRO else parent
-        leaf = INTRO if is_title else scopes[scope].unique(slug(heading.title) or UNTITLED)
+        base = slug(heading.title)
+        leaf = INTRO if is_title else scopes[scope].unique(base or UNTITLED)
         prefix = f"{sections[scope].slug}/" if scope >= 0 else ""
         above = sections[parent].heading_path if parent >= 0 else ()
         sections.append(
@@ -41,7 +42,7 @@ def make_sections(lines: tuple[str, ...], headings: list[Heading], body_start: i
                 body_start=heading.line_end + 1,
                 line_end=headings[number + 1].line_start - 1 if number + 1 < len(headings) else last,
                 subtree_end=subtree_ends[number],
-                anchor=anchors.unique(slug(heading.title)) if slug(heading.title) else "",
+                anchor=anchors.unique(base) if base else "",
                 custom_anchor=heading.custom_anchor,
             )
         )

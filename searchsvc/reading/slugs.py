@@ -4,13 +4,17 @@ Follows github-slugger (https://github.com/Flet/github-slugger): lower case, let
 underscores and hyphens of every script kept, blanks to hyphens, and a number for what was seen before.
 """
 
+import re
 import unicodedata
 
+_DROPPED = re.compile(r"[^a-z0-9_ -]+")
 _KEPT = frozenset(("Lu", "Ll", "Lt", "Lm", "Lo", "Mn", "Mc", "Me", "Nd", "Nl", "Pc"))
 
 
 def slug(text: str) -> str:
     """Return the anchor of a heading text, without regard to other headings; may be empty."""
+    if text.isascii():
+        return _DROPPED.sub("", text.lower()).replace(" ", "-")
     kept = []
     for character in text.lower():
         if character == " ":

@@ -12,6 +12,8 @@ from typing import Any
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from searchsvc.reading.prose import add_prose_rule
+
 _INLINE_MARKUP = re.compile(r"[\\`*_\[\]<>&!~]")
 _WIKILINK = re.compile(r"!?\[\[([^\[\]|]*)(?:\\?\|([^\[\]]*))?\]\]")
 _ATTRIBUTES = re.compile(r"\{:?\s{0,9}#([^\s{}]+)[^{}]*\}")
@@ -126,6 +128,7 @@ def _show(token: Token, pieces: list[str]) -> None:
 def _block_parser() -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"maxNesting": _MAX_NESTING})
     parser.core.ruler.enableOnly(["normalize", "block"])
+    add_prose_rule(parser)
     return parser
 
 
