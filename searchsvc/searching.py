@@ -21,7 +21,7 @@ from searchsvc.ranking.corpus import Corpus, Mask
 from searchsvc.ranking.evidence import coverage, is_measured, is_relevant
 from searchsvc.ranking.filters import Filters, allowed
 from searchsvc.ranking.fuse import Fused, collapse, fuse, join
-from searchsvc.ranking.hits import Row, fetch, make_hits
+from searchsvc.ranking.hits import Row, addresses, fetch, make_hits
 from searchsvc.ranking.lexical import Terms
 from searchsvc.ranking.vector import VectorScores, trust_in, vector_scores
 from searchsvc.tokens import Tokenizer
@@ -283,5 +283,5 @@ def _in_order(pinned: Pinned, fused: Fused) -> list[int]:
     scores = dict(zip(fused.ordinals.tolist(), fused.scores.tolist(), strict=True))
     times = Counter(scores.values())
     tied = [ordinal for ordinal, score in scores.items() if times[score] > 1]
-    rows = fetch(pinned.corpus, pinned.named_catalogs(), tied)
-    return sorted(scores, key=lambda o: (-scores[o], rows[o].address if o in rows else ("", "", 0)))
+    places = addresses(pinned.corpus, pinned.named_catalogs(), tied)
+    return sorted(scores, key=lambda ordinal: (-scores[ordinal], places.get(ordinal, ("", "", 0))))

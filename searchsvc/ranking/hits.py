@@ -37,11 +37,6 @@ class Row:
         """The address of the section."""
         return f"{self.location}#{self.section.section.slug}"
 
-    @property
-    def address(self) -> tuple[str, str, int]:
-        """Root, path and line, the order of sections that are equally good."""
-        return self.root, self.note.path, self.section.section.line_start
-
 
 def fetch(corpus: Corpus, roots: Sequence[tuple[str, Catalog]], ordinals: Sequence[int]) -> dict[int, Row]:
     """Read the catalog rows of sections, by ordinal; ``roots`` are in the order of the corpus."""
@@ -57,6 +52,23 @@ def fetch(corpus: Corpus, roots: Sequence[tuple[str, Catalog]], ordinals: Sequen
             note = notes[section.note]
             rows[ordinal] = Row(ordinal, name, locate(roots, name, note.path), note, section)
     return rows
+
+
+def addresses(
+    corpus: Corpus, roots: Sequence[tuple[str, Catalog]], ordinals: Sequence[int]
+) -> dict[int, tuple[str, str, int]]:
+    """Return root, path and line of sections, the order of those that are equally good."""
+    found: dict[int, tuple[str, str, int]] = {}
+    places = {ordinal: corpus.place(ordinal) for ordinal in ordinals}
+    for number, (name, catalog) in enumerate(roots):
+        table = corpus.frames[number].table
+        mine = {ordinal: place for ordinal, (root, place) in places.items() if root == number}
+        notes = table["note"][list(mine.values())].tolist()
+        lines = table["line_start"][list(mine.values())].tolist()
+        paths = catalog.notes(set(notes))
+        for ordinal, note, line in zip(mine, notes, lines, strict=True):
+            found[ordinal] = name, paths[note].path, line
+    return found
 
 
 def locate(roots: Sequence[tuple[str, Catalog]], root: str, path: str) -> str:
