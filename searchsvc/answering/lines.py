@@ -30,10 +30,17 @@ def address(hit: Hit, limit: int | None = None) -> str:
     twins = [f"same text: {', '.join(hit.twins)}"] if hit.twins else []
     size = f" · L{section.line_start}-{section.line_end} · {hit.cost} tok"
     name = one_line(hit.id)
-    whole = one_line(" · ".join([name + size, *hit.why, *twins]))
+    whole = one_line(" · ".join([name + size, *hit.why, *twins, *_explained(hit)]))
     if limit is None or cost(whole) <= limit:
         return whole
     return clip(name, limit - cost(size)) + size
+
+
+def _explained(hit: Hit) -> list[str]:
+    """Return rank and score by channel, and score by term, of a hit that was asked to be explained."""
+    channels = [f"{name} #{at.rank} {at.score:.2f}" for name, at in hit.channels.items() if at.rank]
+    terms = [f"{term} {score:.2f}" for term, score in hit.terms.items()]
+    return [", ".join(part) for part in (channels, terms) if part]
 
 
 def notice_lines(notices: Iterable[str], budget: int) -> list[str]:

@@ -126,3 +126,9 @@ async def test_a_crash_inside_a_tool_shows_the_model_no_details(client, monkeypa
 def test_an_unknown_toolset_is_refused_by_name(config):
     with pytest.raises(ConfigError, match="no toolset 'fnd'; there are: find, vault"):
         make_server(config, "fnd")
+
+
+async def test_an_explanation_is_in_the_text_too(client):
+    result = await client.call_tool("semantic_search", {"query": "water tomatoes", "explain": True})
+    assert "lexical #1" in text_of(result)
+    assert set(result.structured_content["hits"][0]["terms"]) == {"water", "tomato"}
