@@ -46,6 +46,10 @@ MAX_SEGMENTS = 8
 """More are merged; each costs a little in every search."""
 MAX_VECTOR_PARTS = 12
 _KEPT_SEGMENTS = 3
+_MIN_PEER = 5_000
+_PEER_FACTOR = 4
+_MAX_MERGED = 200_000
+"""Sections of large segments that are merged into one."""
 _MAX_DELETED_SHARE = 0.3
 _LEFT_FOR_LATER = "left for later"
 _MAX_DRIFT = 0.1
@@ -219,7 +223,7 @@ class Writer:
         if not segments:
             return
         averages = mean_lengths(list(map(live_lengths, segments)))
-        merged = _smallest(segments, len(segments) - _KEPT_SEGMENTS) if self.is_crowded else []
+        merged = _smallest(segments, len(segments) - _KEPT_SEGMENTS) if self.is_crowded else _peers(segments)
         stale = [s for s in segments if s not in merged and _is_stale(s, averages)]
         groups = [group for group in (merged, *([segment] for segment in stale)) if group]
         replaced = {segment.name for group in groups for segment in group}
@@ -319,6 +323,21 @@ class Writer:
         sweep(self._layout.vectors, set(parts))
         for identity, names in parts.items():
             sweep(self._layout.profile(identity), set(names))
+
+
+def _peers(segments: Sequence[Segment]) -> list[Segment]:
+    """Return large segments of about one size, such as the portions of a first run.
+
+    One segment is searched about twice as fast as four. A section is merged a few times at most, since
+    what comes out is no longer of the size of what comes next; the total is bounded, and so is memory.
+    """
+    sizes = [len(segment.sections) for segment in segments]
+    chosen: list[int] = []
+    for place in sorted(range(len(sizes)), key=lambda place: -sizes[place]):
+        smallest = max(_MIN_PEER, sizes[chosen[0]] // _PEER_FACTOR) if chosen else _MIN_PEER
+        if sizes[place] >= smallest and sum(sizes[p] for p in chosen) + sizes[place] <= _MAX_MERGED:
+            chosen.append(place)
+    return [segments[place] for place in sorted(chosen)] if len(chosen) > 1 else []
 
 
 def _smallest(segments: Sequence[Segment], count: int) -> list[Segment]:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 Ints = NDArray[np.int32]
 Floats = NDArray[np.float32]
 
-_BLOCK_TOKENS = 4_000_000
+_BLOCK_TOKENS = 1_000_000
 _MAX_REMEMBERED = 20_000
 
 
@@ -125,21 +125,21 @@ def build_postings(stream: Stream, fields: Sequence[Field], averages: NDArray[np
     norms = 1 - b + b * np.divide(lengths, averages, out=np.ones_like(lengths), where=averages > 0)
     norms = np.maximum(norms, 1e-9).ravel()
     blocks = [_block(stream, norms, fields, *cells) for cells in _blocks(stream.bounds, len(fields))]
-    terms = _joined([block[0] for block in blocks], np.int32)
-    sections = _joined([block[1] for block in blocks], np.int32)
-    weights = _joined([block[2] for block in blocks], np.float32)
-    order = np.argsort(terms, kind="stable")
-    counts = np.bincount(terms, minlength=len(stream.vocabulary))
     frequencies = np.zeros(len(stream.vocabulary), np.int32)
     for block in blocks:
         frequencies += block[3]
+    terms = _joined([block[0] for block in blocks], np.int32)
+    order = np.argsort(terms, kind="stable")
+    counts = np.bincount(terms, minlength=len(stream.vocabulary))
+    sections = _joined([block[1] for block in blocks], np.int32)[order]
+    weights = _joined([block[2] for block in blocks], np.float32)[order]
     spellings = [term.encode() for term in stream.vocabulary]
     return Postings(
         spelling=np.frombuffer(b"".join(spellings), dtype=np.uint8),
         spelling_bounds=_starts(np.fromiter(map(len, spellings), np.int64, len(spellings))),
         bounds=_starts(counts),
-        sections=sections[order],
-        weights=weights[order],
+        sections=sections,
+        weights=weights,
         frequencies=frequencies,
     )
 
@@ -196,13 +196,15 @@ def merge_streams(streams: Sequence[Stream]) -> Stream:
     """Join streams end to end under one vocabulary in byte order."""
     vocabulary = sorted(set().union(*(stream.vocabulary for stream in streams)), key=str.encode)
     places = {term: place for place, term in enumerate(vocabulary)}
-    terms, bounds, shift = [], [np.zeros(1, np.int64)], 0
+    terms = np.empty(sum(len(stream.terms) for stream in streams), np.int32)
+    bounds, shift = [np.zeros(1, np.int64)], 0
     for stream in streams:
         remap = np.fromiter((places[term] for term in stream.vocabulary), np.int32, len(stream.vocabulary))
-        terms.append(remap[stream.terms] if len(remap) else np.empty(0, np.int32))
+        if len(stream.terms):
+            np.take(remap, stream.terms, out=terms[shift : shift + len(stream.terms)])
         bounds.append(np.asarray(stream.bounds[1:]) + shift)
         shift += len(stream.terms)
-    return Stream(vocabulary, np.concatenate([np.empty(0, np.int32), *terms]), np.concatenate(bounds))
+    return Stream(vocabulary, terms, np.concatenate(bounds))
 
 
 def _starts(counts: NDArray[np.int64]) -> NDArray[np.int64]:
