@@ -34,7 +34,7 @@ class Worker:
         self._made = threading.Event()
         self._looked = threading.Event()
         self._stopping = threading.Event()
-        self._doing = ""
+        self._doing = "starting"
         self._thread = threading.Thread(target=self._run, name="searchsvc background", daemon=True)
 
     def start(self) -> None:
@@ -83,6 +83,7 @@ class Worker:
                 service.index(progress=self._progress)
                 scan = time.monotonic() - begin
                 self._looked.set()
+                self._doing = ""
                 service.embed(progress=self._progress, stop=self._stopping.is_set)
             except _Stopped:
                 return

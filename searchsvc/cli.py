@@ -13,10 +13,12 @@ import click
 
 from searchsvc import __version__
 from searchsvc.config import Config, Root, load, make_root
-from searchsvc.errors import SearchError
+from searchsvc.errors import IndexFault, SearchError
+
+_QUICKLY_EMBEDDED = 100
+"""Missing texts that a search embeds before it answers; more are left to `searchsvc index` or a server."""
 
 EXIT_FAILED = 1
-EXIT_USAGE = 2
 EXIT_NOTHING_FOUND = 3
 EXIT_INTERRUPTED = 130
 
@@ -99,12 +101,16 @@ def index(
             f"{root}: {report.added} notes added, {report.changed} changed, {report.removed} removed, "
             f"{report.unchanged} unchanged"
         )
+        if not report.added + report.changed + report.unchanged:
+            click.echo(f"{root}: no Markdown files found (.md, .markdown, .mdx, .qmd)", err=True)
         for problem in report.problems:
             click.echo(
                 f"  {'skipped' if problem.skipped else 'note'}: {problem.path}: {problem.reason}", err=True
             )
     if not no_embed:
-        click.echo(f"{embedded} texts embedded")
+        click.echo(
+            f"{embedded} texts embedded ({', '.join(slot.name for slot in service.slots) or 'no model'})"
+        )
 
 
 @main.command()
@@ -118,7 +124,10 @@ def index(
 )
 @click.option("--top", "top_k", default=10, type=click.IntRange(1, 200), show_default=True, help="How many.")
 @click.option(
-    "--budget", type=click.IntRange(min=1), help="Print the reply an agent gets, within so many tokens."
+    "--budget", type=click.IntRange(min=100), help="Print the reply an agent gets, within so many tokens."
+)
+@click.option(
+    "--detail", type=click.Choice(["auto", "list", "snippet", "full"]), help="With --budget: how much text."
 )
 @click.option("--cursor", default="", help="With --budget: go on where an earlier reply stopped.")
 @click.option("--explain", is_flag=True, help="Show rank and score by channel and term.")
@@ -129,27 +138,32 @@ def index(
 @_command
 def search(context: click.Context, /, query: str, no_refresh: bool, as_json: bool, **options: Any) -> None:
     """Find the sections that best answer QUERY, a question or a few words."""
-    budget, explain = options.pop("budget"), options.pop("explain")
+    budget, detail, cursor = options.pop("budget"), options.pop("detail"), options.pop("cursor")
+    if budget is None and (cursor or detail):
+        raise click.UsageError("--cursor and --detail go with --budget")
     service = _ready_service(context, options.pop("roots"), options.pop("model"), refresh=not no_refresh)
-    cursor = options.pop("cursor")
     if budget is not None:
-        answer = service.semantic_search(query, max_tokens=budget, cursor=cursor, **options)
+        answer = service.semantic_search(
+            query, max_tokens=budget, detail=detail or "auto", cursor=cursor, **options
+        )
         _print_json(answer) if as_json else click.echo(answer.text)
         sys.exit(0 if answer.shown and answer.ranking.relevant else EXIT_NOTHING_FOUND)
-    ranking = service.search(query, explain=explain, **options)
+    ranking = service.search(query, **options)
     if as_json:
         _print_json(ranking)
     else:
         from searchsvc.printing import print_ranking
 
-        print_ranking(service, ranking, explain=explain)
+        print_ranking(service, ranking, explain=options["explain"])
     sys.exit(0 if ranking.hits and ranking.relevant else EXIT_NOTHING_FOUND)
 
 
 @main.command()
 @click.argument("query")
 @_ROOTS
-@click.option("--budget", default=4000, type=click.IntRange(min=1), show_default=True, help="Tokens at most.")
+@click.option(
+    "--budget", default=4000, type=click.IntRange(min=100), show_default=True, help="Tokens at most."
+)
 @_MODEL
 @_JSON
 @click.pass_context
@@ -217,11 +231,20 @@ def show(context: click.Context, roots: tuple[Path, ...], as_json: bool) -> None
     if as_json:
         _print_json(settings)
         return
-    click.echo(f"config file: {context.obj['config_file'] or default_config_file()}")
-    for name, value in settings.items():
-        if name == "roots":
-            value = ", ".join(f"{root['name']}={root['path']}" for root in value)
-        click.echo(f"{name}: {', '.join(map(str, value)) if isinstance(value, tuple) else value}")
+    import yaml
+
+    file = context.obj["config_file"] or default_config_file()
+    plain = {name: _for_yaml(value) for name, value in settings.items()}
+    click.echo(f"# settings in force; put those to change into {file}")
+    click.echo(yaml.safe_dump(plain, sort_keys=False, allow_unicode=True).rstrip())
+
+
+def _for_yaml(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return [_for_yaml(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _for_yaml(item) for key, item in value.items() if key != "is_named"}
+    return str(value) if isinstance(value, Path) else value
 
 
 def _config(
@@ -239,11 +262,15 @@ def _ready_service(
     from searchsvc.service import Service
 
     service = Service(_config(context, roots, model=model))
-    is_new = not service.is_indexed
-    if refresh or is_new:
-        with _progress() as progress:
-            service.index(progress=progress)
-            service.embed(progress=progress)
+    if refresh or not service.is_indexed:
+        try:
+            with _progress() as progress:
+                service.index(progress=progress)
+                service.embed(progress=progress, at_most=_QUICKLY_EMBEDDED)
+        except IndexFault as error:
+            if not service.is_indexed:
+                raise
+            click.echo(f"searching the index as it is: {error}", err=True)
     return service
 
 

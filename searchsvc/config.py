@@ -5,6 +5,7 @@ The config file is YAML and belongs to the person, not to a vault: it is read fr
 Every setting ``x`` can also come from ``$SEARCHSVC_X``.
 """
 
+import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
@@ -14,6 +15,9 @@ from typing import Any
 from searchsvc.errors import ConfigError
 
 _ENVIRONMENT_PREFIX = "SEARCHSVC_"
+_UNNAMEABLE = str.maketrans(":/\\", "---")
+_LEAST = {"max_reply_tokens": 100, "max_file_bytes": 1_000, "rescan_seconds": 0.5}
+"""Settings that make no sense below a value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +41,10 @@ class Config:
     data_dir: Path | None = None
     """Where indexes live; none means the user's data folder."""
     model: str = "all-minilm-l6-v2-int8"
-    """Card name of the embedding model, or ``none`` for lexical search only."""
+    """Card name of the embedding model, or ``none`` for search by words only."""
     instant_model: str = "minilm-static-256"
-    """Card name of the fast model that serves until ``model`` has embedded everything, or ``none``."""
+    """Card name of the fast model that serves until ``model`` has embedded everything, or ``none``;
+    not used when ``model`` is ``none``."""
     model_path: Path | None = None
     """Folder that holds the files of ``model`` when they are not installed."""
     ignore: tuple[str, ...] = ("node_modules/", "ATTACHMENTS/")
@@ -72,11 +77,10 @@ def load(
     for an unknown setting, a value of the wrong type, or a root that is no folder.
     """
     config = Config()
-    chosen = config_file or _path(environment.get(f"{_ENVIRONMENT_PREFIX}CONFIG")) or default_config_file()
-    if chosen.is_file():
+    named = config_file or _path(environment.get(f"{_ENVIRONMENT_PREFIX}CONFIG"))
+    chosen = named or default_config_file()
+    if named or _exists(chosen):
         config = _merge(config, _read_file(chosen), f"config file {chosen}")
-    elif config_file is not None:
-        raise ConfigError(f"no config file at {config_file}; check --config or leave it out")
     config = _merge(config, _from_environment(environment), "environment")
     config = _merge(config, {k: v for k, v in (arguments or {}).items() if v is not None}, "arguments")
     if not config.roots:
@@ -106,10 +110,19 @@ def make_root(path: Path, chosen: str | None = None) -> Root:
     if not resolved.is_dir():
         kind = "a file" if resolved.exists() else "nothing"
         raise ConfigError(f"{path}: found {kind}, expected a folder of Markdown files; check the path")
-    name = chosen or resolved.name or "root"
-    if ":" in name or "/" in name or "\\" in name:
-        name = "".join("-" if c in ":/\\" else c for c in name)
+    if not os.access(resolved, os.R_OK | os.X_OK):
+        raise ConfigError(f"{path}: the folder may not be read; check its permissions")
+    if chosen and set(chosen) & set(":/\\"):
+        raise ConfigError(f"root name {chosen!r} has one of : / \\ in it; choose another")
+    name = chosen or resolved.name.translate(_UNNAMEABLE) or "root"
     return Root(name=name, path=resolved, is_named=bool(chosen))
+
+
+def _exists(file: Path) -> bool:
+    try:
+        return file.is_file()
+    except OSError:
+        return False
 
 
 def _path(text: str | None) -> Path | None:
@@ -136,6 +149,8 @@ def _read_file(path: Path) -> dict[str, Any]:
 
     try:
         data = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise ConfigError(f"no config file at {path}; check --config or SEARCHSVC_CONFIG") from error
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise ConfigError(f"config file {path} cannot be read: {error}") from error
     if data is None:
@@ -162,6 +177,8 @@ def _merge(config: Config, values: Mapping[str, Any], source: str) -> Config:
             near = difflib.get_close_matches(str(name), known, n=1)
             hint = f"; did you mean {near[0]!r}?" if near else f"; known settings: {', '.join(known)}"
             raise ConfigError(f"{source}: unknown setting {name!r}{hint}")
+        if value is None:
+            continue
         try:
             changes[name] = _convert(name, value, getattr(Config(), name))
         except (TypeError, ValueError) as error:
@@ -178,16 +195,24 @@ def _convert(name: str, value: Any, default: Any) -> Any:
     if isinstance(default, bool):
         return _convert_bool(value)
     if isinstance(default, tuple):
+        if not isinstance(value, str | list | tuple):
+            raise ValueError("expected a list")
         items = value.split(",") if isinstance(value, str) else value
         return tuple(str(item).strip() for item in items)
     if isinstance(default, int | float):
-        if isinstance(value, bool):
-            raise ValueError("expected a number")
-        number = type(default)(value)
-        if number < 0:
-            raise ValueError("expected a number that is not negative")
-        return number
+        return _convert_number(value, default, _LEAST.get(name, 0))
+    if not isinstance(value, str | Path):
+        raise ValueError("expected text; put it in quotes")
     return str(value)
+
+
+def _convert_number(value: Any, default: float, least: float) -> float:
+    number = float("nan") if isinstance(value, bool) else float(value)
+    if not math.isfinite(number) or number < least or (isinstance(default, int) and number % 1):
+        raise ValueError(
+            f"expected {'a whole' if isinstance(default, int) else 'a'} number of at least {least}"
+        )
+    return type(default)(number)
 
 
 def _convert_bool(value: Any) -> bool:
@@ -202,6 +227,8 @@ def _convert_bool(value: Any) -> bool:
 def _convert_roots(value: Any) -> tuple[Root, ...]:
     if isinstance(value, str):
         value = [part for part in value.split(os.pathsep) if part]
+    if not isinstance(value, list | tuple):
+        raise ValueError("expected a list of folders")
     roots = []
     for item in value:
         if isinstance(item, Root):

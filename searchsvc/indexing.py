@@ -44,8 +44,8 @@ _MIN_BYTES_FOR_WORKERS = 3_000_000
 _COMMIT_BYTES = 24_000_000
 _CLOCK_TICK_NS = 20_000_000
 """Two writes to a file within this time may leave it with the same time stamps."""
-_EMBED_COMMIT = 512
-"""Passages between two commits of vectors: what a crash can cost, about ten seconds of work."""
+_EMBED_COMMIT = 192
+"""Passages between two commits of vectors: what a crash can cost, some five seconds of work."""
 
 
 @dataclass(slots=True)
@@ -338,21 +338,26 @@ def embed_sections(
     *,
     progress: Progress | None = None,
     stop: Callable[[], bool] = lambda: False,
+    at_most: int | None = None,
 ) -> int:
     """Make the vectors that a profile lacks, and return how many texts were embedded.
 
-    Every few hundred passages are committed; what is committed is never embedded again. The lease is
-    held only to look and to commit, so that other writers get their turn while the model works.
+    Every few seconds of work are committed; what is committed is never embedded again, by any process.
+    The lease is held only to look and to commit, so that other writers get their turn while the model
+    works. Does nothing when more than ``at_most`` texts are missing.
     """
     identity = embedder.profile.identity
     with open_writer() as writer:
         work = writer.passages_to_embed(identity)
+    if at_most is not None and len(work) > at_most:
+        return 0
     done = 0
     for start in range(0, len(work), _EMBED_COMMIT):
         if stop():
             break
         with open_writer() as writer, faults():
-            passages = _passages(writer, work[start : start + _EMBED_COMMIT])
+            missing = writer.missing(identity, work[start : start + _EMBED_COMMIT])
+            passages = _passages(writer, missing)
         made: dict[int, Matrix] = {}
         try:
             for key, matrix in zip(

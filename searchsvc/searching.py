@@ -149,7 +149,11 @@ class Searcher:
         ranking = Ranking(
             hits=hits,
             total=len(fused.ordinals),
-            relevant=is_relevant(fused, share, by_vectors_alone=request.mode == "vector"),
+            relevant=bool(hits)
+            and (
+                request.filters.names_section
+                or is_relevant(fused, share, by_vectors_alone=request.mode == "vector")
+            ),
             coverage=round(share, 3),
             relevance=fused.vector.relevance if fused.vector is not None else None,
             weights={match.term: match.idf for match in fused.lexical.matches},
@@ -173,6 +177,7 @@ class Searcher:
                     mode=request.mode,
                     allowed=mask,
                     related=request.related,
+                    everything=request.filters.names_section,
                 )
             )
         return join(rankings), words
@@ -229,21 +234,20 @@ class Searcher:
             embedder = slot.get(wait=wait)
             if embedder is None:
                 reason = f"cannot be used: {slot.problem}" if slot.problem else "is still loading"
-                waiting.append(f"model {slot.name} {reason}")
+                waiting.append(f"{slot.name} {reason}")
                 continue
             done, wanted = corpus.coverage(embedder.profile.identity)
             if done >= _ENOUGH_VECTORS * wanted:
-                if waiting:
-                    waiting.append(f"meaning by {slot.name} meanwhile")
+                notices = [f"meaning by {slot.name} yet: {', '.join(waiting)}"] if waiting else []
                 if done < wanted:
-                    waiting.append(f"{wanted - done} of {wanted} sections have no vector yet")
-                return embedder, ["; ".join(waiting)] if waiting else []
-            waiting.append(f"model {slot.name} has {done} of {wanted} sections embedded")
+                    notices.append(f"{wanted - done} of {wanted} sections have no vector yet")
+                return embedder, notices
+            waiting.append(f"{slot.name} has {done} of {wanted} sections")
         if request.mode == "vector":
             raise EmbeddingError(
-                f"mode 'vector' needs vectors: {'; '.join(waiting) or 'no model configured'}"
+                f"mode 'vector' needs vectors: {', '.join(waiting) or 'no model configured'}"
             )
-        return None, ["; ".join([*waiting, "found by words only"])] if slots else []
+        return None, [f"by words only yet: {', '.join(waiting)}"] if slots else []
 
 
 def _distinct_queries(request: Request) -> list[str]:

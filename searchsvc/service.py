@@ -16,7 +16,7 @@ from searchsvc.answering.find import MAX_HUBS, NoteCard, group, render_find
 from searchsvc.answering.pack import Detail
 from searchsvc.answering.render import open_page, render
 from searchsvc.config import Config
-from searchsvc.embedding import load_embedder
+from searchsvc.embedding import load_card, load_embedder
 from searchsvc.embedding.base import Embedder
 from searchsvc.embedding.slot import ModelSlot
 from searchsvc.errors import ConfigError, NotFound, QueryError
@@ -64,16 +64,24 @@ class Service:
         """Bring the lexical index of every root up to date; return what was done, by root."""
         return {vault.root.name: vault.update(progress=progress) for vault in self.vaults}
 
-    def embed(self, *, progress: Progress | None = None, stop: Callable[[], bool] = lambda: False) -> int:
+    def embed(
+        self,
+        *,
+        progress: Progress | None = None,
+        stop: Callable[[], bool] = lambda: False,
+        at_most: int | None = None,
+    ) -> int:
         """Make all missing vectors, those of the fast model first; return for how many texts.
 
-        Raises ``EmbeddingError`` when the configured model cannot be loaded.
+        With ``at_most``, a model other than the fast one is left for another time when more texts than
+        that are missing. Raises ``EmbeddingError`` when the configured model cannot be loaded.
         """
         done = 0
         for slot in reversed(self.slots):
             embedder = slot.require()
+            limit = None if slot.name == self.config.instant_model else at_most
             for vault in self.vaults:
-                done += vault.embed(embedder, progress=progress, stop=stop)
+                done += vault.embed(embedder, progress=progress, stop=stop, at_most=limit)
         return done
 
     @property
@@ -227,11 +235,9 @@ class Service:
         return ProfileStatus(slot.name, "ready", profile.provider, profile.dimension, done, wanted)
 
     def _advice(self, roots: Sequence[RootStatus]) -> list[str]:
-        advice = [
-            f"root {root.name} is not indexed yet: run `searchsvc index`"
-            for root in roots
-            if not root.indexed
-        ]
+        # A server that is at work sees to missing indexes by itself.
+        missing = [root.name for root in roots if not root.indexed and not self.activity()]
+        advice = [f"root {name} is not indexed yet: run `searchsvc index`" for name in missing]
         if self.is_indexed and self.slots and not self._is_multilingual():
             with self._searcher.pinned() as pinned:
                 if pinned.corpus.language_share("en") < _MOSTLY:
@@ -267,7 +273,10 @@ def _hub_order(card: NoteCard) -> tuple[int, int, str]:
 
 def _slots(config: Config) -> list[ModelSlot]:
     """Return the models of a configuration in order of preference."""
-    names = dict.fromkeys(name for name in (config.model, config.instant_model) if name != "none")
+    wanted = (config.model, config.instant_model) if config.model != "none" else ()
+    names = dict.fromkeys(name for name in wanted if name != "none")
+    for name in names:
+        load_card(name)
     return [ModelSlot(name, partial(_load_model, name, config)) for name in names]
 
 

@@ -112,7 +112,9 @@ class Tokenizer:
         with their last character alone, any place at all.
         """
         terms = [
-            (term, word) for word in words(text[:_MAX_QUERY]) for term in self._analyse(word, query=True)
+            (term, term if is_unspaced(term) else word)
+            for word in words(text[:_MAX_QUERY])
+            for term in self._analyse(word, query=True)
         ]
         return [pair for pair in terms if pair[0] not in STOP_WORDS] or terms
 

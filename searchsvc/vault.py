@@ -53,9 +53,14 @@ class Vault:
         *,
         progress: Progress | None = None,
         stop: Callable[[], bool] = lambda: False,
+        at_most: int | None = None,
     ) -> int:
-        """Make missing vectors and return for how many texts; stops between texts when ``stop`` says so."""
-        return embed_sections(partial(self._writer, repair=False), embedder, progress=progress, stop=stop)
+        """Make missing vectors and return for how many texts.
+
+        Stops between texts when ``stop`` says so; leaves more than ``at_most`` for another time.
+        """
+        open_writer = partial(self._writer, repair=False)
+        return embed_sections(open_writer, embedder, progress=progress, stop=stop, at_most=at_most)
 
     def stale(self, notes: Iterable[NoteRow]) -> list[str]:
         """Return the paths of notes whose files have changed or gone since they were indexed."""

@@ -62,7 +62,7 @@ ROOMS = {
     "cli": Room(
         {"config", "errors", "items", ""},
         {"click"},
-        {"rich"},
+        {"rich", "yaml"},
         {"service", "serving", "answering", "printing"},
     ),
     "printing": Room({"items", "answering"}, set(), {"rich"}, {"service"}),

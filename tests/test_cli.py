@@ -12,7 +12,8 @@ from tests.notes import write_notes
 def run(tmp_path, monkeypatch):
     monkeypatch.setenv("SEARCHSVC_MODEL", "none")
     monkeypatch.setenv("SEARCHSVC_INSTANT_MODEL", "none")
-    monkeypatch.setenv("SEARCHSVC_CONFIG", str(tmp_path / "none.yaml"))
+    (tmp_path / "empty.yaml").touch()
+    monkeypatch.setenv("SEARCHSVC_CONFIG", str(tmp_path / "empty.yaml"))
     monkeypatch.setenv("SEARCHSVC_DATA_DIR", str(tmp_path / "data"))
     write_notes(tmp_path / "notes")
     monkeypatch.chdir(tmp_path / "notes")
@@ -93,7 +94,47 @@ def test_status_tells_notes_sections_and_links(run):
     assert "model: none" in output
 
 
-def test_config_show_prints_every_setting_with_its_source_file(run, tmp_path):
+def test_what_config_show_prints_can_be_a_config_file(run, tmp_path):
+    file = tmp_path / "pasted.yaml"
+    file.write_text(run("config", "show").output)
+    assert (
+        run("--config", str(file), "config", "show").output.splitlines()[1:]
+        == file.read_text().splitlines()[1:]
+    )
+
+
+def test_a_budget_that_is_too_small_or_a_cursor_without_budget_is_wrong_usage(run):
+    assert run("search", "tomatoes", "--budget", "5").exit_code == 2
+    assert run("search", "tomatoes", "--cursor", "3-abcdef").exit_code == 2
+
+
+def test_a_config_file_named_in_the_environment_must_exist(run, monkeypatch, tmp_path):
+    monkeypatch.setenv("SEARCHSVC_CONFIG", str(tmp_path / "missing.yaml"))
+    result = run("status")
+    assert result.exit_code == 1
+    assert "no config file" in result.output
+
+
+@pytest.mark.parametrize("value", ["nan", "-1", "soon", "0.1"])
+def test_a_number_out_of_range_is_refused(run, monkeypatch, value):
+    monkeypatch.setenv("SEARCHSVC_RESCAN_SECONDS", value)
+    result = run("status")
+    assert result.exit_code == 1
+    assert "rescan_seconds" in result.output
+
+
+def test_an_unknown_model_is_refused_at_once(run):
+    result = run("status", "--model", "nomodel")
+    assert result.exit_code == 1
+    assert "no model named 'nomodel'" in result.output
+
+
+def test_a_folder_without_notes_is_said_to_be_one(run, tmp_path):
+    (tmp_path / "bare").mkdir()
+    assert "no Markdown files found" in run("index", str(tmp_path / "bare")).output
+
+
+def test_config_show_prints_every_setting(run, tmp_path):
     output = run("config", "show").output
     assert f"data_dir: {tmp_path / 'data'}" in output
     assert "model: none" in output

@@ -47,6 +47,7 @@ def models(monkeypatch):
     """Loaders by model name: each returns an embedder, or waits, or raises."""
     loaders = {"good": lambda: MeaningEmbedder("good"), "quick": lambda: MeaningEmbedder("quick")}
     monkeypatch.setattr("searchsvc.service.load_embedder", lambda name, **_: loaders[name]())
+    monkeypatch.setattr("searchsvc.service.load_card", loaders.__getitem__)
     return loaders
 
 
@@ -357,7 +358,7 @@ def test_while_a_model_loads_an_impatient_service_answers_by_words(tmp_path, mod
     service.index()
     ranking = service.search("water tomatoes")
     assert ids(ranking)[0] == "garden/tomatoes.md#watering"
-    assert ranking.notices == ("model good is still loading; found by words only",)
+    assert ranking.notices == ("by words only yet: good is still loading",)
     gate.set()
     service.embed()
     assert service.search("water tomatoes").notices == ()
@@ -373,7 +374,7 @@ def test_a_broken_model_is_named_and_words_still_answer(tmp_path, models):
     service.index()
     ranking = service.search("water tomatoes")
     assert ids(ranking)[0] == "garden/tomatoes.md#watering"
-    assert ranking.notices[0].startswith("model good cannot be used: the weights are not what the card says")
+    assert ranking.notices[0].endswith("good cannot be used: the weights are not what the card says")
     with pytest.raises(EmbeddingError, match="the weights are not"):
         service.search("water tomatoes", mode="vector")
 
@@ -402,8 +403,8 @@ def test_a_model_with_few_vectors_leaves_the_question_to_the_fast_one(tmp_path, 
     service.vaults[0].embed(MeaningEmbedder("quick"))
     ranking = service.search("secret password expire")
     assert ids(ranking)[0] == "ops/runbook.md#rotating-keys"
-    assert any(notice.startswith("model good has 0 of ") for notice in ranking.notices)
-    assert not any("found by words only" in notice for notice in ranking.notices)
+    assert any("good has 0 of " in notice for notice in ranking.notices)
+    assert not any("by words only" in notice for notice in ranking.notices)
     service.embed()
     assert service.search("secret password expire").notices == ()
 
@@ -445,3 +446,31 @@ def test_many_threads_ask_while_another_indexes(service):
     for thread in threads:
         thread.join()
     assert not problems
+
+
+def test_an_id_as_path_gives_that_section_whole_whatever_the_question(tmp_path):
+    service = open_service(write_notes(tmp_path / "notes"), tmp_path / "data")
+    service.index()
+    for path in ("garden/tomatoes.md#blight", "garden/tomatoes.md#Blight", "garden/tomatoes.md### Blight"):
+        answer = service.semantic_search("zebra crossing", path=path, detail="full", max_tokens=400)
+        assert [(hit.id, shape) for hit, shape in answer.shown] == [("garden/tomatoes.md#blight", "full")]
+    with pytest.raises(NotFound, match="no section 'blite'; nearest: garden/tomatoes.md#blight"):
+        service.semantic_search("leaves", path="garden/tomatoes.md#blite")
+
+
+def test_an_ambiguous_section_is_answered_with_the_candidates(tmp_path):
+    notes = {"a.md": "# A\n\n## One\n\n### Setup\n\nx\n\n## Two\n\n### Setup\n\ny\n"}
+    service = open_service(write_notes(tmp_path / "notes", notes), tmp_path / "data")
+    service.index()
+    with pytest.raises(QueryError, match="a.md#one/setup, a.md#two/setup"):
+        service.search("x", path="a.md#setup")
+    assert [hit.id for hit in service.search("x", path="a.md#two/setup").hits] == ["a.md#two/setup"]
+
+
+def test_model_none_means_words_only(tmp_path):
+    service = open_service(
+        write_notes(tmp_path / "notes"), tmp_path / "data", instant_model="minilm-static-256"
+    )
+    service.index()
+    service.embed()
+    assert service.status().profiles == ()

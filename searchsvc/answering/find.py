@@ -83,7 +83,7 @@ def _normal(ranking: Ranking, regions: Sequence[Region], notices: list[str], bud
     def head(count: int) -> list[str]:
         return [f"{shown[:count].count(None)} of {len(regions)} notes, best first", *notices]
 
-    foot = 'Read a region: semantic_search(query, path="<note>", detail="full").'
+    foot = 'Read one: semantic_search(query, path="<its id>", detail="full", max_tokens=<twice its tokens>).'
     text, count = _fit(head, lines, foot, budget)
     kept = tuple((hit, "list") for hit in shown[:count] if hit is not None)
     return Answer(text=text, cost=cost(text), ranking=ranking, shown=kept)

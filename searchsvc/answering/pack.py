@@ -21,6 +21,8 @@ from searchsvc.tokens import cost
 Detail = Literal["auto", "list", "snippet", "full"]
 
 _SNIPPET_TOKENS = 80
+_MIN_WINDOW = 20
+"""Tokens below which a piece of text is no evidence."""
 _WINDOW_TOKENS = 100
 _WINDOW_VALUE = 0.75
 _LINES_SHARE = 0.3
@@ -163,7 +165,7 @@ def _shapes(
     if price - item.price <= spare and (detail != "snippet" or price <= _SNIPPET_TOKENS):
         shapes.append(_Shape("full", whole, price, item.value))
     room = min(limit, spare - _PART_TOKENS)
-    if room > 0 and (hit.cost > limit or not shapes):
+    if room >= _MIN_WINDOW and (hit.cost > limit or not shapes):
         window = best_window(text.split("\n"), hit.section.line_start, weights, terms_of, room)
         if window.text:
             part = f"{item.head} · {_part(window)}\n{window.text}"

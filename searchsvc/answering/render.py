@@ -59,7 +59,7 @@ def render(
     ranking: Ranking, terms_of: TermsOf, page: Page, *, budget: int, detail: Detail = "auto"
 ) -> Answer:
     """Write the reply to a question; the ranking holds the hits of the page."""
-    notices = notice_lines(ranking.notices, budget // _NOTICES_PART)
+    notices = notice_lines(ranking.notices, budget // _NOTICES_PART - 2 * len(ranking.notices))
     if not ranking.hits:
         text = "\n".join([_nothing(ranking, page), *notices])
         return Answer(text=text, cost=cost(text), ranking=ranking)
@@ -67,6 +67,7 @@ def render(
         return _weak(ranking, terms_of, notices, budget)
     hits = ranking.hits
     mark = "" if detail == "list" else mark_for(hits)
+    notices = [f"{mark} {notice}".lstrip() for notice in notices]
     most = [
         *[_header(ranking, page, len(hits), mark), *notices],
         *_footer(mark, max(hit.cost for hit in hits), sum(hit.cost for hit in hits), budget),
@@ -82,7 +83,8 @@ def render(
         mark=mark,
     )
     count = len(packed.shown)
-    lines = [_header(ranking, page, count, mark), *notices, packed.text]
+    is_quoting = any(shape != "list" for _, shape in packed.shown)
+    lines = [_header(ranking, page, count, mark if is_quoting else ""), *notices, packed.text]
     costs = [hit.cost for hit, shape in packed.shown if shape != "full"]
     if packed.cut:
         lines += _footer(mark, max(costs), packed.cut, budget)
@@ -106,7 +108,7 @@ def _footer(mark: str, longest: int, cut: int, budget: int) -> list[str]:
     if budget < _ROOMY:
         return []
     wanted = min(max(2 * longest, 500), _MAX_ADVISED)
-    advice = f'To read one: path="<its note>", detail="full", max_tokens={wanted}.'
+    advice = f'To read one: path="<its id>", detail="full", max_tokens={wanted}.'
     return [f"{mark} Not whole above: {cut} tok. {advice}".lstrip()]
 
 

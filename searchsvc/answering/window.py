@@ -40,9 +40,7 @@ def best_window(
     """
     gains = [_gain(line, weights, terms_of) for line in lines]
     costs = [cost(line) + _LINE_END_COST for line in lines]
-    seed = max(
-        range(len(lines)), key=lambda i: (gains[i] + 0.5 * _around(gains, i), bool(lines[i].strip()), -i)
-    )
+    seed = max(range(len(lines)), key=lambda i: (gains[i], _around(gains, i), bool(lines[i].strip()), -i))
     fences, limit = _fences(lines), budget
     while costs[seed] <= limit:
         start, stop = _trim(lines, fences, *_grow(gains, costs, seed, limit))
@@ -51,7 +49,8 @@ def best_window(
             return Window(text, first_line + start, first_line + stop)
         limit *= _SHRINK  # The fences that were added cost too much.
     text = _cut_line(lines[seed], weights, terms_of, budget)
-    return Window(text, first_line + seed, first_line + seed, is_cut_inside_line=True)
+    is_cut = text != lines[seed].strip()
+    return Window(text, first_line + seed, first_line + seed, is_cut_inside_line=is_cut)
 
 
 def _grow(gains: Sequence[float], costs: Sequence[float], seed: int, limit: float) -> tuple[int, int]:

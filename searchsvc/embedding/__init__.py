@@ -6,7 +6,7 @@ from searchsvc.embedding.base import Embedder, Passage, Profile
 from searchsvc.embedding.cards import find_files, list_cards, load_card
 from searchsvc.errors import EmbeddingError
 
-__all__ = ["Embedder", "Passage", "Profile", "list_cards", "load_embedder"]
+__all__ = ["Embedder", "Passage", "Profile", "list_cards", "load_card", "load_embedder"]
 
 
 def load_embedder(name: str, *, model_path: Path | None = None, workers: int = 0) -> Embedder:

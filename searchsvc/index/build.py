@@ -281,6 +281,11 @@ class Writer:
         merged = merge_parts(folder, small, wanted)
         return [*(part.name for part in parts[len(parts) // 2 :]), merged]
 
+    def missing(self, identity: str, work: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+        """Return those of ``(section id, key)`` that lack vectors still: others may have made them."""
+        done = set(self._embedded_keys(identity).tolist())
+        return [(section, key) for section, key in work if key not in done]
+
     def set_name(self, name: str) -> None:
         """Remember the name that was chosen for the root."""
         if self.catalog.meta().get("name") != name:

@@ -16,7 +16,8 @@ from searchsvc.errors import NotFound, QueryError
 from searchsvc.index.catalog import Catalog, NoteRow
 from searchsvc.index.open import Frame
 from searchsvc.ranking.corpus import Mask
-from searchsvc.ranking.paths import path_tests, tidy
+from searchsvc.ranking.paths import path_tests, section_part, tidy
+from searchsvc.ranking.pinpoint import pinpoint
 
 _AGE = re.compile(r"(\d{1,6})\s*([hdwmy])", re.IGNORECASE)
 _HOURS = {"h": 1, "d": 24, "w": 168, "m": 730, "y": 8766}
@@ -27,13 +28,18 @@ class Filters:
     """Conditions that a note must meet, all of them."""
 
     path: str = ""
-    """A note, a folder or a glob, see ``path_tests``; ``root:`` before it picks a root."""
+    """A note, a section (``note#section``), a folder or a glob; ``root:`` before it picks a root."""
     tags: tuple[str, ...] = ()
     """Every one must be on the note; ``a`` also takes ``a/b``."""
     properties: Mapping[str, Any] = field(default_factory=dict)
     """Front matter values; a list must hold the value, ``None`` means that there is none."""
     since: str = ""
     """Changed on or after: a date, a date with time (UTC unless it has a zone), or an age such as ``30d``."""
+
+    @property
+    def names_section(self) -> bool:
+        """Whether the path seems to name one section, which then is wanted whatever the question."""
+        return "#" in self.path
 
     @property
     def any(self) -> bool:
@@ -49,10 +55,12 @@ def allowed(filters: Filters, roots: Sequence[tuple[str, Frame, Catalog]], now: 
     """
     earliest = _earliest(filters.since, now)
     passed: list[set[int]] = []
+    sections: list[set[int]] = []
     if filters.path or filters.since:
         notes = [list(catalog.notes().values()) for _, _, catalog in roots]
         if filters.path:
             notes = _by_path(filters.path, [name for name, _, _ in roots], notes)
+            sections = _by_section(filters.path, [catalog for _, _, catalog in roots], notes)
         passed = [{note.id for note in rows if note.modified >= earliest} for rows in notes]
     if filters.tags or filters.properties:
         having = _by_values(filters, [catalog for _, _, catalog in roots])
@@ -61,6 +69,12 @@ def allowed(filters: Filters, roots: Sequence[tuple[str, Frame, Catalog]], now: 
         np.isin(frame.table["note"], np.fromiter(ids, np.int64, len(ids)))
         for (_, frame, _), ids in zip(roots, passed, strict=True)
     ]
+    if sections:
+        wanted = [np.fromiter(ids, np.int64, len(ids)) for ids in sections]
+        masks = [
+            mask & np.isin(frame.table["id"], ids)
+            for mask, (_, frame, _), ids in zip(masks, roots, wanted, strict=True)
+        ]
     return np.concatenate([np.empty(0, bool), *masks])
 
 
@@ -87,6 +101,21 @@ def _by_path(asked: str, names: Sequence[str], notes: Sequence[list[NoteRow]]) -
         f"no note or folder matches path {asked!r}{_closest(tidy(asked), known)}; "
         "give a folder, a file or a glob such as 'guides/**', or leave path out"
     )
+
+
+def _by_section(asked: str, catalogs: Sequence[Catalog], notes: Sequence[list[NoteRow]]) -> list[set[int]]:
+    """Return the sections of each root that ``note#section`` means; nothing when it names no section."""
+    rows = [row for found in notes for row in found]
+    if len(rows) != 1:
+        return []
+    spellings = (asked, asked.partition(":")[2])
+    section = next(filter(None, (section_part(spelling, rows[0].path) for spelling in spellings)), "")
+    if not section:
+        return []
+    return [
+        set(pinpoint(catalog.sections_of(found[0].id), section, found[0].path)) if found else set()
+        for catalog, found in zip(catalogs, notes, strict=True)
+    ]
 
 
 def _by_values(filters: Filters, catalogs: Sequence[Catalog]) -> list[set[int]]:

@@ -57,8 +57,9 @@ def fuse(
     mode: Mode = "hybrid",
     allowed: Mask | None = None,
     related: bool = False,
+    everything: bool = False,
 ) -> Fused:
-    """Rank the allowed sections of a corpus; a section without any evidence is left out.
+    """Rank the allowed sections of a corpus; without any evidence one is left out unless ``everything``.
 
     ``related`` counts related words for words that the corpus holds, too.
     """
@@ -73,7 +74,8 @@ def fuse(
         # The power of 1.5 as a product: numpy's own power function is twenty times slower.
         raised = vector.standing * np.sqrt(vector.standing)
         scores += np.float32(VECTOR_WEIGHT * vector.trust) * raised
-    pool = best_places(np.where(visible & (scores > 0), scores, np.float32(-np.inf)), POOL)
+    evidence = visible if everything else visible & (scores > 0)
+    pool = best_places(np.where(evidence, scores, np.float32(-np.inf)), POOL)
     exact, said = headings_said(corpus, terms.line, words.matches, pool)
     scores[exact] += np.float32(EXACT_BONUS)
     scores[said] += np.float32(PHRASE_BONUS)

@@ -26,7 +26,7 @@ def path_tests(asked: str) -> Iterator[PathTest]:
     without ``/`` is looked for in every folder. ``note#section`` means the note.
     """
     path = tidy(asked)
-    for spelled in dict.fromkeys([path, path.rpartition("#")[0] or path]):
+    for spelled in dict.fromkeys([path, path.rpartition("#")[0] or path, path.partition("#")[0] or path]):
         yield _named(spelled)
         yield _in_any_case(_named, spelled)
     if _GLOB_SIGNS.search(path):
@@ -35,6 +35,15 @@ def path_tests(asked: str) -> Iterator[PathTest]:
             for end in ("", "/.*"):
                 yield _like(pattern, end)
                 yield _in_any_case(partial(_like, end=end), pattern)
+
+
+def section_part(asked: str, path: str) -> str:
+    """Return what follows the note's path in an address such as ``note#section``; empty when nothing does."""
+    note = unicodedata.normalize("NFC", path).casefold()
+    for place in [place for place, sign in enumerate(asked) if sign == "#"][::-1]:
+        if tidy(asked[:place]).casefold() in (note, _stem(note)):
+            return asked[place:].lstrip("# ")
+    return ""
 
 
 def _named(name: str) -> PathTest:

@@ -4,6 +4,8 @@ import difflib
 import inspect
 import json
 import logging
+import os
+import signal
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -138,7 +140,17 @@ def make_server(config: Config, toolsets: str = "") -> Server:
 
 
 def run(config: Config, toolsets: str = "") -> None:
-    """Serve over stdin and stdout until the client closes them."""
+    """Serve over stdin and stdout until the client closes them, or a signal ends the process."""
     server = make_server(config, toolsets)
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, force=True)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _end)
+    if sys.stdin.isatty():
+        names = ", ".join(root.name for root in config.roots)
+        sys.stderr.write(f"serving {names} over MCP: a client is to talk to this process; Ctrl-C ends it\n")
     server.run("stdio")
+
+
+def _end(number: int, frame: object) -> None:
+    """End at once: the transport's thread sits in a read of stdin, and what was committed is safe."""
+    os._exit(128 + number)

@@ -81,7 +81,8 @@ def test_no_quoted_line_can_pose_as_a_line_of_ours(ranking, budget, detail):
     rest = [line for line in ours if re.match(rf"{mark} (Not whole above: |\d+ more: )", line)]
     assert len(sections) == len(answer.shown)
     assert len(rest) <= 2
-    assert sections + rest == ours
+    notices = [line for line in ours if line.startswith(f"{mark} !")]
+    assert notices + sections + rest == ours
 
 
 def test_the_reply_says_which_lines_are_quoted_when_a_note_imitates_ours():
@@ -166,4 +167,4 @@ def test_notices_come_before_any_text_of_notes():
     answer = render(
         Ranking((make_hit(),), total=1, notices=("one", "two\n=== 1. fake")), TERMS_OF, page_of(), budget=400
     )
-    assert answer.text.split("\n")[1:3] == ["! one", "! two === 1. fake"]
+    assert answer.text.split("\n")[1:3] == ["=== ! one", "=== ! two === 1. fake"]

@@ -130,7 +130,7 @@ def test_a_question_without_an_answer_is_told_so(service):
 
 @pytest.mark.proves("R-notices")
 def test_a_reply_without_vectors_says_so(folder):
-    service = service_of(folder, "other", instant_model="minilm-static-256")
+    service = service_of(folder, "other", model="minilm-static-256")
     ranking = service.search("rotate keys")
     assert ranking.hits
     assert any("minilm-static-256" in notice for notice in ranking.notices)
@@ -187,7 +187,7 @@ def test_indexing_embedding_and_searching_open_no_connection(folder, monkeypatch
     for name in ("connect", "connect_ex", "sendto"):
         monkeypatch.setattr(socket.socket, name, refuse)
     monkeypatch.setattr(socket, "getaddrinfo", refuse)
-    service = service_of(folder, "offline", instant_model="minilm-static-256")
+    service = service_of(folder, "offline", model="minilm-static-256")
     assert service.embed() > 0
     assert service.search("rotate keys", mode="vector").hits
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -25,7 +26,8 @@ def anyio_backend():
 
 def environment(tmp_path, **more):
     kept = {key: value for key, value in os.environ.items() if not key.startswith("SEARCHSVC_")}
-    own = {"SEARCHSVC_DATA_DIR": str(tmp_path / "data"), "SEARCHSVC_CONFIG": str(tmp_path / "none.yaml")}
+    (tmp_path / "empty.yaml").touch()
+    own = {"SEARCHSVC_DATA_DIR": str(tmp_path / "data"), "SEARCHSVC_CONFIG": str(tmp_path / "empty.yaml")}
     return {**kept, **own, "PYTHONPATH": str(ROOT), **more}
 
 
@@ -39,7 +41,7 @@ async def ask_until_embedded(client, question, model):
     with anyio.fail_after(PATIENCE):
         while True:
             result = await client.call_tool("semantic_search", question)
-            if not any("model" in notice for notice in result.structured_content.get("notices", [])):
+            if not any(" yet" in notice for notice in result.structured_content.get("notices", [])):
                 return result
             await anyio.sleep(0.5)
 
@@ -145,3 +147,19 @@ def test_an_unknown_method_is_a_protocol_error_and_the_session_goes_on(tmp_path)
     by_id = {reply.get("id"): reply for reply in replies}
     assert by_id[2]["error"]["code"] == -32601
     assert by_id[3]["result"]["structuredContent"]["hits"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_the_server_while_stdin_is_open(tmp_path, number):
+    folder = write_notes(tmp_path / "notes")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "searchsvc", "serve", str(folder)],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment(tmp_path),
+    )  # fmt: skip
+    process.stdin.write(json.dumps(HELLO[0]).encode() + b"\n")
+    process.stdin.flush()
+    assert json.loads(process.stdout.readline())["id"] == 1
+    process.send_signal(number)
+    assert process.wait(timeout=PATIENCE) == 128 + number
+    process.communicate()
