@@ -60,6 +60,14 @@ class Corpus:
         columns = [frame.table[name] for frame in self.frames]
         return columns[0] if len(columns) == 1 else np.concatenate([np.empty(0, np.int64), *columns])
 
+    def holds(self, term: str) -> bool:
+        """Tell whether any section holds a term or is called by it in links."""
+        everywhere = (
+            *(segment.postings for _, segment in self.segments),
+            *(v.postings for v in self.anchors),
+        )
+        return any(postings.find(term) >= 0 for postings in everywhere)
+
     def segment_of(self, ordinal: int) -> int:
         """Return the number of the segment that holds a section."""
         return bisect_right(self._starts, ordinal) - 1

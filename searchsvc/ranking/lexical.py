@@ -112,7 +112,11 @@ def lexical(corpus: Corpus, terms: Terms, *, related: bool = False, k: float = K
         match_term(corpus, term, n * (1 + K_QUERY) / (n + K_QUERY), related=related)
         for term, n in counts.items()
     )
-    extra = [match_term(corpus, term, JOINED_COUNT, exact=True) for term in set(terms.joined) - set(counts)]
+    extra = [
+        match_term(corpus, term, JOINED_COUNT, exact=True)
+        for term in dict.fromkeys(terms.joined)
+        if term not in counts and corpus.holds(term)
+    ]
     total = sum(match.idf * match.count for match in matches if match.known)
     scores, links = np.zeros(len(corpus), np.float32), np.zeros(len(corpus), np.float32)
     for match in (*matches, *extra):

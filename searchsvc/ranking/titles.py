@@ -71,7 +71,11 @@ def _compare(segment: Segment, places: Ordinals, ids: Sequence[int]) -> tuple[Ma
     is_title = (starts[:, _HEADING] == stops[:, _HEADING]) & (table["level"][places] <= 1)
     is_first = (places == 0) | (table["note"][places] != table["note"][np.maximum(places - 1, 0)])
     applies = np.stack([is_title | is_first, is_first, ~is_title], axis=1)
-    may_match = applies & (stops > starts) & (firsts[:, :, None] == np.array(ids, np.int32)).any(axis=2)
+    sizes = stops - starts
+    fits = (sizes > 0) & (sizes <= len(ids))
+    # The title of a note can only be the question, not stand in it, for a section with a heading of its own.
+    fits[:, _TITLE] &= is_title | (sizes[:, _TITLE] == len(ids))
+    may_match = applies & fits & (firsts[:, :, None] == np.array(ids, np.int32)).any(axis=2)
     for number, field in np.argwhere(may_match).tolist():
         words = segment.stream_terms[starts[number, field] : stops[number, field]].tolist()
         exact[number] |= words == list(ids)
