@@ -5,7 +5,6 @@ import sqlite3
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,11 +67,6 @@ class Frame:
         found = order[places]
         return postings, np.where(self.table["id"][found] == targets, found, -1)
 
-    @property
-    def profiles(self) -> list[str]:
-        """Identities of the profiles that have vectors."""
-        return list(self._parts)
-
     def vectors(self, identity: str) -> VectorView:
         """Return the vectors of a profile; without any when it has none."""
         with self._lock:
@@ -88,11 +82,6 @@ class Frame:
             done = int((wanted & self.vectors(identity).done).sum())
             self._coverage[identity] = done, int(wanted.sum())
         return self._coverage[identity]
-
-    @cached_property
-    def has_deleted(self) -> bool:
-        """Whether any section in the arrays is gone."""
-        return not bool(self.live.all())
 
 
 class Reader:

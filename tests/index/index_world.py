@@ -154,7 +154,7 @@ def check_consistency(frame: Frame, catalog: Catalog) -> None:
     parents = live["parent"][live["parent"] >= 0]
     assert (frame.table["note"][parents] == live["note"][live["parent"] >= 0]).all()
     assert (frame.anchor_places >= 0).all(), "anchor text of a section that is not there"
-    for identity in frame.profiles:
+    for identity in catalog.vector_parts():
         frame.coverage(identity)
     for segment in frame.segments:
         assert len(segment.stream_bounds) == len(segment.sections) * len(FIELDS) + 1

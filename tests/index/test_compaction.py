@@ -93,7 +93,7 @@ def test_segments_that_are_mostly_dead_are_cleaned(world):
     world.index()
     with world.reader.pinned() as (frame, _):
         assert len(frame.table) == 6
-        assert not frame.has_deleted
+        assert frame.live.all()
 
 
 def test_when_all_notes_are_gone_no_segment_is_left(world):
