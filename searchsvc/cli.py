@@ -116,7 +116,7 @@ def index(
 @main.command()
 @click.argument("query")
 @_ROOTS
-@click.option("--path", default="", help="Only notes at this path, under this folder, or matching this glob.")
+@click.option("--path", default="", help="Only this note, section (its id), folder or glob.")
 @click.option("--tag", "tags", multiple=True, help="Only notes with this tag; repeatable.")
 @click.option("--since", default="", help="Only notes changed since a date, or an age such as 30d.")
 @click.option(

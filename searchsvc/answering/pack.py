@@ -1,8 +1,8 @@
 """Ranked sections -> one text that fits its budget.
 
-Every section gets a lean line first. What budget is left buys text where it is worth most: the best
-section is always shown, then value is the square of a section's score relative to the best, a window is
-worth most of the whole, and the upgrade with the most value per token is bought first.
+Every section gets a lean line first. What budget is left buys text: of the best section first, then
+where it is worth most. Value is the square of a section's score relative to the best, a window is worth
+most of the whole, and the upgrade with the most value per token is bought first.
 
 Text of notes is quoted between lines of ours, and those begin with a mark that no quoted line begins
 with: whatever a note holds, it cannot pose as another section or as a remark of ours.
