@@ -16,7 +16,7 @@ from searchsvc.errors import ConfigError
 
 _ENVIRONMENT_PREFIX = "SEARCHSVC_"
 _UNNAMEABLE = str.maketrans(":/\\", "---")
-_LEAST = {"max_reply_tokens": 100, "max_file_bytes": 1_000, "rescan_seconds": 0.5}
+_LEAST = {"max_reply_tokens": 100, "max_file_bytes": 1_000, "rescan_seconds": 0.5, "fetch_seconds": 0.1}
 """Settings that make no sense below a value."""
 
 
@@ -63,6 +63,20 @@ class Config:
     """The most tokens any reply may have, whatever a caller asks for."""
     rescan_seconds: float = 5.0
     """How often a running server looks for new and changed notes."""
+    allow_paths: tuple[Path, ...] = ()
+    """Folders beside the roots whose files may be read by name; they are not searched."""
+    allow_domains: tuple[str, ...] = ()
+    """Hosts that may be fetched from, with all names below them; ``all`` for any public one, none by default."""
+    max_image_bytes: int = 5_000_000
+    """Larger images are left as text, before and after they are scaled."""
+    fetch_seconds: float = 20.0
+    """How long fetching one address may take, redirects included."""
+    documents_index: str = "index.json"
+    """Name of the optional file that names and describes the documents of a folder."""
+    images_index: str = "images/index.json"
+    """Name of the optional file that gives images ids and captions, relative to the folder."""
+    max_index_file_bytes: int = 5_000_000
+    """Larger index files are reported, not read."""
 
 
 def load(
@@ -192,6 +206,8 @@ def _convert(name: str, value: Any, default: Any) -> Any:
         return _convert_roots(value)
     if name in ("data_dir", "model_path"):
         return Path(value).expanduser().resolve()
+    if name == "allow_paths":
+        return _convert_paths(value)
     if isinstance(default, bool):
         return _convert_bool(value)
     if isinstance(default, tuple):
@@ -204,6 +220,14 @@ def _convert(name: str, value: Any, default: Any) -> Any:
     if not isinstance(value, str | Path):
         raise ValueError("expected text; put it in quotes")
     return str(value)
+
+
+def _convert_paths(value: Any) -> tuple[Path, ...]:
+    if isinstance(value, str):
+        value = [part for part in value.split(os.pathsep) if part]
+    if not isinstance(value, list | tuple):
+        raise ValueError("expected a list of folders")
+    return tuple(make_root(Path(item)).path for item in value)
 
 
 def _convert_number(value: Any, default: float, least: float) -> float:

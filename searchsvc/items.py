@@ -36,11 +36,39 @@ class Image:
     """A picture that a note shows."""
 
     source: str
-    """Path, file name or address as written, percent-decoded; ``data:`` addresses are cut short."""
+    """Path, file name or address as written, percent-decoded but for ``data:`` addresses."""
     line: int
     """Line of the reference."""
     alt: str = ""
     """Alternative text."""
+    raw: str = field(default="", compare=False, repr=False)
+    """The whole reference as written, without the marks of quotes and lists around its lines."""
+
+
+@dataclass(frozen=True, slots=True)
+class CodeBlock:
+    """A fenced or indented block of code."""
+
+    line_start: int
+    """Line of the opening fence, or the first line of indented code."""
+    line_end: int
+    """Line of the closing fence, or the last line of code."""
+    language: str = ""
+    """First word after the opening fence."""
+    fence: str = ""
+    """The characters of the fence, such as three backticks; empty for indented code."""
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """The bytes of an image that a language model can be sent."""
+
+    data: bytes = field(repr=False)
+    media_type: str
+    """``image/png``, ``image/jpeg``, ``image/gif`` or ``image/webp``, as the bytes have it."""
+    width: int
+    """In pixels."""
+    height: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +123,8 @@ class Note:
     """In file order; links inside code are none."""
     images: tuple[Image, ...] = ()
     """In file order; images inside code are none."""
+    code: tuple[CodeBlock, ...] = ()
+    """Blocks of code, in file order, those in quotes and lists included."""
     problems: tuple[str, ...] = ()
     """What was wrong with the file but did not stop the reading."""
 
