@@ -66,7 +66,7 @@ class Config:
     allow_paths: tuple[Path, ...] = ()
     """Folders beside the roots whose files may be read by name; they are not searched."""
     allow_domains: tuple[str, ...] = ()
-    """Hosts that may be fetched from, with all names below them; ``all`` for any public one, none by default."""
+    """Hosts that may be fetched from, and all names below them; ``all`` for any public one."""
     max_image_bytes: int = 5_000_000
     """Larger images are left as text, before and after they are scaled."""
     fetch_seconds: float = 20.0

@@ -65,8 +65,13 @@ _DIGITS = b"0123456789"
 _WIDE = bytes(range(128, 256))
 _SIGN_BYTES = bytes(code for code in range(128) if not (chr(code).isalnum() or chr(code).isspace()))
 _DIGIT = re.compile(r"[0-9]")
-_OPAQUE = re.compile(r"[A-Za-z0-9+=_-]{24,}")
+_MIN_OPAQUE = 24
 _HEX = re.compile(r"[0-9a-f]{24,}")
+_RUNS = bytes(
+    code if chr(code).isascii() and (chr(code).isalnum() or chr(code) in "+=_-") else 32
+    for code in range(256)
+)
+"""Keeps the characters that opaque strings are made of, and puts a blank for every other byte."""
 
 VERSION = 2
 """Raised with every change of the rules, so that indexes made by older ones are rebuilt."""
@@ -249,13 +254,15 @@ def cost(text: str) -> int:
     signs = len(data) - len(data.translate(None, _SIGN_BYTES))
     wide = len(data) - len(data.translate(None, _WIDE))
     letters = len(data) - digits - signs - wide
-    opaque = sum(_opaque_lengths(text))
+    opaque = sum(_opaque_lengths(data))
     return math.ceil(letters / 4.4 + signs * 0.62 + digits * 0.5 + wide / 2.6 + opaque * 0.4)
 
 
-def _opaque_lengths(text: str) -> Iterator[int]:
-    for match in _OPAQUE.finditer(text):
-        piece = match.group()
+def _opaque_lengths(data: bytes) -> Iterator[int]:
+    for run in data.translate(_RUNS).split():
+        if len(run) < _MIN_OPAQUE:
+            continue
+        piece = run.decode("ascii")
         if not piece.islower() and _DIGIT.search(piece):
             yield len(piece)
         else:

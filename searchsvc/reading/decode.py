@@ -40,7 +40,7 @@ def decode(data: bytes) -> Text:
 
 def split_lines(text: str) -> tuple[str, ...]:
     """Split at LF, CRLF and CR; a line end at the very end opens no further line."""
-    lines = _LINE_END.split(text)
+    lines = _LINE_END.split(text) if "\r" in text else text.split("\n")
     if lines[-1] == "":
         lines.pop()
     return tuple(lines)

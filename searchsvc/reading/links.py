@@ -32,7 +32,7 @@ _WIKILINK = re.compile(r"(!?)\[\[([^\[\]\n]{1,1000})\]\]")
 _ALIAS_BAR = re.compile(r"\\?\|")
 _EXTERNAL = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:|//|\\")
 _BACKTICKS = re.compile(r"`+")
-_IMG_TAG = re.compile(r"<img\s[^>]{0,2000}>", re.IGNORECASE)
+_IMG_TAG = re.compile(r"<(?:img|IMG|Img)\s[^>]{0,2000}>")
 _HTML_TAG = re.compile(r"</?[A-Za-z][^<>]{0,2000}>")
 _ATTRIBUTE = re.compile(r"""(?<![\w\-])(src|alt)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""", re.IGNORECASE)
 _BRACKET = re.compile(r"\\.|[\[\]]", re.DOTALL)
@@ -59,12 +59,21 @@ class References:
     tags: list[str] = field(default_factory=list)
 
 
-def read_references(structure: Structure) -> References:
-    """Collect links, images and tags of a note in file order."""
+_SIGNS = ("[", "#", "<")
+_IMAGE_SIGNS = ("![", "<img", "<IMG", "<Img")
+
+
+def read_images(structure: Structure) -> list[Image]:
+    """Collect only the images of a note, in file order; most blocks need no second look for that."""
+    return read_references(structure, signs=_IMAGE_SIGNS).images
+
+
+def read_references(structure: Structure, *, signs: tuple[str, ...] = _SIGNS) -> References:
+    """Collect links, images and tags of a note in file order, from blocks that hold one of the signs."""
     found = References()
     for block in structure.blocks:
         content = block.content
-        if not any(sign in content for sign in ("[", "#", "<")):
+        if not any(sign in content for sign in signs):
             continue
         if not block.html:
             content = _blank_code(content)
@@ -165,6 +174,15 @@ class _Scan:
         self.found.links += [link for _, link in sorted(links, key=lambda pair: pair[0])]
         self.found.images += [image for _, image in sorted(images, key=lambda pair: pair[0])]
 
+    def _image(self, source: str, alt: str, start: int, end: int) -> Image:
+        is_data = source[:5].lower() == "data:"
+        return Image(
+            source=source if is_data else unquote(source),
+            line=self._line(start),
+            alt=alt,
+            raw=self.source[start:end],
+        )
+
     def _line(self, position: int) -> int:
         return self.first_line + bisect_right(self.line_ends, position)
 
@@ -181,8 +199,7 @@ class _Scan:
             for name, *value in _ATTRIBUTE.findall(tag.group()):
                 values.setdefault(name.lower(), unescape("".join(value)))
             if values.get("src"):
-                image = _image(values["src"], values.get("alt", ""), self._line(tag.start()))
-                yield tag.start(), image
+                yield tag.start(), self._image(values["src"], values.get("alt", ""), *tag.span())
 
     def wikilinks(self) -> Iterator[tuple[int, Link | Image]]:
         """Yield wikilinks and embedded images with their places."""
@@ -196,7 +213,8 @@ class _Scan:
             line = self._line(match.start())
             if _suffix(target) in _IMAGE_SUFFIXES:
                 if match.group(1):
-                    yield match.start(), Image(source=target, line=line, alt=text)
+                    raw = self.source[match.start() : match.end()]
+                    yield match.start(), Image(source=target, line=line, alt=text, raw=raw)
             elif (target or fragment.strip()) and not is_attachment(target, wiki=True):
                 heading, block = _fragment(fragment)
                 yield match.start(), Link(
@@ -224,7 +242,7 @@ class _Scan:
                 if destination is None:
                     continue
                 dead = len(stack) if is_link else dead
-                item = self._item(opening, start, destination)
+                item = self._item(opening, start, skip_to, destination)
                 if item is not None:
                     yield opening, item
 
@@ -251,10 +269,10 @@ class _Scan:
         target = self.references.get(normalizeReference(name))
         return target, label.end() if label and target is not None else after
 
-    def _item(self, opening: int, closing: int, destination: str) -> Link | Image | None:
+    def _item(self, opening: int, closing: int, end: int, destination: str) -> Link | Image | None:
         inside, line = self.source[opening + 1 : min(closing, opening + _MAX_LABEL)], self._line(opening)
         if self._is_image(opening):
-            return _image(destination, inside, line)
+            return self._image(destination, inside, opening - 1, end)
         if _EXTERNAL.match(destination):
             return None
         path, _, fragment = destination.partition("#")
@@ -263,12 +281,6 @@ class _Scan:
             return None
         heading, block = _fragment(unquote(fragment))
         return Link(target=path, heading=heading, block=block, text=plain_text(inside), line=line)
-
-
-def _image(source: str, alt: str, line: int) -> Image:
-    if source.lower().startswith("data:"):
-        return Image(source=source[:32], line=line, alt=alt)
-    return Image(source=unquote(source), line=line, alt=alt)
 
 
 def _fragment(text: str) -> tuple[str, str]:

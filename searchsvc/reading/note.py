@@ -2,7 +2,7 @@
 
 import re
 
-from searchsvc.items import Link, Note
+from searchsvc.items import Link, Note, Section
 from searchsvc.reading.decode import Text, decode
 from searchsvc.reading.frontmatter import FrontMatter, read_front_matter
 from searchsvc.reading.links import NOTE_SUFFIXES, read_references, wikilinks
@@ -29,11 +29,9 @@ def parse_note(path: str, text: Text) -> Note:
     structure = read_structure(text.lines, body_start)
     sections = make_sections(text.lines, structure.headings, body_start)
     references = read_references(structure)
-    titled = bool(sections) and any(section.slug == INTRO for section in sections[:2])
-    heading = next((s.title for s in sections if s.slug == INTRO), "") if titled else ""
     return Note(
         path=path,
-        title=_title(front) or heading or stem(path),
+        title=note_title(path, front, sections),
         lines=text.lines,
         sections=sections,
         body_start=body_start,
@@ -42,8 +40,15 @@ def parse_note(path: str, text: Text) -> Note:
         aliases=tuple(_property(front, "aliases", "alias")),
         links=(*_property_links(front, text.lines), *references.links),
         images=tuple(references.images),
+        code=tuple(structure.code),
         problems=tuple(problem for problem in (text.problem, front.problem) if problem),
     )
+
+
+def note_title(path: str, front: FrontMatter, sections: tuple[Section, ...]) -> str:
+    """Return the title by the front matter, else by the title heading, else by the file's name."""
+    heading = next((section.title for section in sections[:2] if section.slug == INTRO), "")
+    return _title(front) or heading or stem(path)
 
 
 def stem(path: str) -> str:

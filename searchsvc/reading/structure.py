@@ -1,4 +1,4 @@
-"""Markdown text -> its blocks: headings, running text, raw HTML. Code is left out.
+"""Markdown text -> its blocks: headings, running text, raw HTML; of code only where it stands.
 
 CommonMark by markdown-it-py with inline rules off: structure needs blocks only, and inline rules cost
 most of the time. Only headings of the document itself count; those in quotes and lists end no section.
@@ -12,6 +12,7 @@ from typing import Any
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from searchsvc.items import CodeBlock
 from searchsvc.reading.prose import add_prose_rule
 
 _INLINE_MARKUP = re.compile(r"[\\`*_\[\]<>&!~]")
@@ -56,6 +57,7 @@ class Structure:
 
     headings: list[Heading] = field(default_factory=list)
     blocks: list[Block] = field(default_factory=list)
+    code: list[CodeBlock] = field(default_factory=list)
     references: dict[str, str] = field(default_factory=dict)
     """Link reference definitions: normalised label to destination."""
 
@@ -76,10 +78,20 @@ def read_structure(lines: tuple[str, ...], first_line: int) -> Structure:
             structure.blocks.append(Block(line=line, content=token.content))
         elif token.type == "html_block":
             structure.blocks.append(Block(line=line, content=token.content, html=True))
+        elif token.type in ("fence", "code_block"):
+            structure.code.append(_code(token, line, lines))
         elif token.type == "heading_open" and token.level == 0:
             source = tokens[number + 1].content
             structure.headings.append(_heading(token, source, line, environment))
     return structure
+
+
+def _code(token: Token, line: int, lines: tuple[str, ...]) -> CodeBlock:
+    end = line + (token.map or [0, 1])[1] - (token.map or [0, 1])[0] - 1
+    while end > line and not token.markup and not lines[end - 1].strip(" \t>"):
+        end -= 1
+    language = token.info.split(maxsplit=1)[0] if token.info.strip() else ""
+    return CodeBlock(line_start=line, line_end=end, language=language, fence=token.markup)
 
 
 def _heading(token: Token, source: str, line: int, environment: Environment) -> Heading:

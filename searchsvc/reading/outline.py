@@ -1,0 +1,93 @@
+"""The text of a file -> its outline: sections with costs, code, images; no links, which readers need not."""
+
+import re
+from dataclasses import dataclass
+
+from searchsvc.items import CodeBlock, Image, Section
+from searchsvc.reading.decode import Text, decode
+from searchsvc.reading.frontmatter import FrontMatter, read_front_matter
+from searchsvc.reading.links import read_images
+from searchsvc.reading.note import note_title
+from searchsvc.reading.sections import make_sections
+from searchsvc.reading.structure import Structure, plain_text, read_structure
+from searchsvc.tokens import cost
+
+_MAX_SUMMARY = 160
+_WORDS = re.compile(r"\w")
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """What stands where in a file."""
+
+    title: str
+    """Front matter title, else the title heading, else the file's stem."""
+    summary: str
+    """Description by the front matter, else the beginning of the running text, on one line."""
+    sections: tuple[Section, ...]
+    """In file order."""
+    costs: tuple[int, ...]
+    """Tokens of each section's own lines."""
+    code: tuple[CodeBlock, ...]
+    images: tuple[Image, ...]
+    lines: int
+    """How many lines the file has."""
+    characters: int
+    """How many characters, line ends not counted."""
+    cost: int
+    """Tokens of the whole file."""
+    body_start: int
+    """First line after the front matter."""
+    problems: tuple[str, ...] = ()
+    """What was wrong with the file but did not stop the reading."""
+
+    def subtree_cost(self, place: int) -> int:
+        """Return the tokens of a section, given by its place, and of all sections below it."""
+        end = self.sections[place].subtree_end
+        total = 0
+        for section, own in zip(self.sections[place:], self.costs[place:], strict=True):
+            if section.line_start > end:
+                break
+            total += own
+        return total
+
+
+def read_outline(path: str, data: bytes) -> Outline:
+    """Parse the bytes of a Markdown file; raises ``ReadingError`` when they are no text."""
+    return outline_of(path, decode(data))
+
+
+def outline_of(path: str, text: Text) -> Outline:
+    """Parse decoded text."""
+    lines = text.lines
+    front = read_front_matter(lines)
+    structure = read_structure(lines, front.lines + 1)
+    sections = make_sections(lines, structure.headings, front.lines + 1)
+    costs = tuple(cost("\n".join(lines[s.line_start - 1 : s.line_end])) for s in sections)
+    head = sections[0].line_start - 1 if sections else len(lines)
+    return Outline(
+        title=note_title(path, front, sections),
+        summary=_summary(front, structure),
+        sections=sections,
+        costs=costs,
+        code=tuple(structure.code),
+        images=tuple(read_images(structure)),
+        lines=len(lines),
+        characters=sum(map(len, lines)),
+        cost=sum(costs) + cost("\n".join(lines[:head])),
+        body_start=front.lines + 1,
+        problems=tuple(problem for problem in (text.problem, front.problem) if problem),
+    )
+
+
+def _summary(front: FrontMatter, structure: Structure) -> str:
+    written = next((front.texts[key][0] for key in front.texts if key.lower() in _SUMMARIES), "")
+    if not written:
+        titles = {heading.line_start for heading in structure.headings}
+        prose = (b for b in structure.blocks if not b.html and b.line not in titles)
+        written = next((b.content[: 4 * _MAX_SUMMARY] for b in prose if _WORDS.search(b.content)), "")
+    text = plain_text(written)
+    return text if len(text) <= _MAX_SUMMARY else f"{text[:_MAX_SUMMARY].rsplit(' ', 1)[0]}…"
+
+
+_SUMMARIES = ("description", "summary", "abstract")
