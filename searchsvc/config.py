@@ -99,7 +99,7 @@ def load(
     config = _merge(config, {k: v for k, v in (arguments or {}).items() if v is not None}, "arguments")
     if not config.roots:
         config = replace(config, roots=(make_root(Path.cwd()),))
-    return replace(config, roots=_distinct(config.roots))
+    return replace(config, roots=distinct_roots(config.roots))
 
 
 def default_config_file() -> Path:
@@ -143,7 +143,7 @@ def _path(text: str | None) -> Path | None:
     return Path(text).expanduser() if text else None
 
 
-def _distinct(roots: tuple[Root, ...]) -> tuple[Root, ...]:
+def distinct_roots(roots: tuple[Root, ...]) -> tuple[Root, ...]:
     """Drop roots given twice and make names unique by a number at the end."""
     kept: dict[Path, Root] = {}
     taken: set[str] = set()

@@ -227,6 +227,86 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
+class TreeRow:
+    """A heading of an outline."""
+
+    id: str
+    """The address that every tool accepts."""
+    name: str
+    """The shortest part of the id that is unique in the note."""
+    title: str
+    level: int
+    line_start: int
+    line_end: int
+    """Last line of the section, those below it included; of its own text for the note's title."""
+    cost: int
+    """Tokens of these lines."""
+    depth: int = 1
+    """1 for the outermost headings, below the title if there is one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """The headings of a note."""
+
+    location: str
+    title: str
+    lines: int
+    cost: int
+    """Tokens of the whole file."""
+    rows: tuple[TreeRow, ...]
+    problems: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class IndexRow:
+    """A section in an index of a file, as md-vision has it, with cost and id."""
+
+    heading: str
+    """With its ``#`` marks; empty before the first heading."""
+    line_start: int
+    image_count: int
+    char_count: int
+    """Characters of the section's own lines, line ends included."""
+    tokens: int
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class FileIndex:
+    """An index of a file."""
+
+    location: str
+    lines: int
+    chars: int
+    front_matter: str
+    """The block as written, fences included; empty when there is none."""
+    rows: tuple[IndexRow, ...]
+    problems: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a reading tool answers: text and pictures within a budget, and the same facts for programs."""
+
+    blocks: tuple[str | Picture, ...]
+    """In the order of the document."""
+    cost: int
+    """Estimated tokens, pictures included."""
+    rows: tuple[dict[str, Any], ...] = ()
+    """JSON-safe facts of what is shown."""
+    notes: tuple[str, ...] = ()
+    """What could not be done as asked, and why."""
+    rest: str = ""
+    """The call that returns what did not fit; empty when all is shown."""
+
+    @property
+    def text(self) -> str:
+        """The text without the pictures."""
+        return "\n".join(block for block in self.blocks if isinstance(block, str))
+
+
+@dataclass(frozen=True, slots=True)
 class ProfileStatus:
     """How far a model has got."""
 
@@ -266,3 +346,56 @@ class Status:
     activity: str = ""
     """What a background worker is doing; empty when it rests or there is none."""
     advice: tuple[str, ...] = ()
+
+
+GraphQuery = Literal["stats", "node", "neighbors", "search_type", "most_connected", "isolated", "path"]
+
+
+@dataclass(frozen=True, slots=True)
+class GraphNode:
+    """A note in the graph of links; ``links_in`` and ``links_out`` count other notes, ``dead`` links."""
+
+    id: str
+    location: str
+    title: str
+    types: tuple[str, ...] = ()
+    links_in: int = 0
+    links_out: int = 0
+    dead: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class GraphStep:
+    """A note reached by ``links`` links out of, into or both ways between it and the note ``via``."""
+
+    node: GraphNode
+    direction: Literal["out", "in", "both"]
+    via: str
+    distance: int = 1
+    links: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLink:
+    """A target that no note answers to; of several ``links`` to it the first, by id of its note and line."""
+
+    target: str
+    source: str
+    line: int
+    links: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class GraphReply:
+    """What the graph says to one query; what it does not ask for is empty; ``shorter`` goes against links."""
+
+    query: GraphQuery
+    asked: str = ""
+    """Id, type or ``a>b``, as the graph spells it."""
+    counts: dict[str, int] = field(default_factory=dict)
+    names: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    types: tuple[tuple[str, int], ...] = ()
+    nodes: tuple[GraphNode, ...] = ()
+    steps: tuple[GraphStep, ...] = ()
+    shorter: tuple[GraphStep, ...] = ()
+    dead: tuple[DeadLink, ...] = ()

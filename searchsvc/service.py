@@ -15,13 +15,15 @@ from typing import Any, get_args
 from searchsvc.answering.find import MAX_HUBS, NoteCard, group, render_find
 from searchsvc.answering.pack import Detail
 from searchsvc.answering.render import open_page, render
-from searchsvc.config import Config
+from searchsvc.config import Config, Root
+from searchsvc.documents import Documents
 from searchsvc.embedding import load_card, load_embedder
 from searchsvc.embedding.base import Embedder
 from searchsvc.embedding.slot import ModelSlot
 from searchsvc.errors import ConfigError, NotFound, QueryError
 from searchsvc.indexing import IndexReport, Progress, make_tokenizer
 from searchsvc.items import Answer, Hit, Mode, ProfileStatus, Ranking, RootStatus, Status
+from searchsvc.library import Library
 from searchsvc.ranking.corpus import Corpus
 from searchsvc.ranking.filters import Filters
 from searchsvc.ranking.fuse import POOL
@@ -55,6 +57,9 @@ class Service:
         self._tokenizer = make_tokenizer(config.stemming)
         self.terms_of = self._tokenizer.terms
         """Splits a text into lexical terms, as the index does."""
+        library = Library([vault.root for vault in self.vaults], config, self._note_paths)
+        self.documents = Documents(library, config)
+        """Reads outlines, sections and documents; needs no index."""
         self._searcher = Searcher(self.vaults, self._tokenizer, self.slots)
         self._known_cards: tuple[Corpus | None, dict[tuple[str, str], NoteCard]] = None, {}
 
@@ -177,6 +182,14 @@ class Service:
         return Status(roots, profiles, self.activity(), tuple(self._advice(roots)))
 
     # Within
+
+    def _note_paths(self, root: Root) -> list[str] | None:
+        """Return the paths of the notes of a root as indexed; none without an index."""
+        vault = next((vault for vault in self.vaults if vault.root.path == root.path), None)
+        if vault is None or not vault.reader.exists:
+            return None
+        with vault.reader.pinned() as (_, catalog):
+            return [row.path for row in catalog.notes().values()]
 
     def _ask(self, request: Request) -> Ranking:
         ranking = self._searcher.search(request, wait=self._patient)

@@ -9,7 +9,7 @@ with: whatever a note holds, it cannot pose as another section or as a remark of
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -69,9 +69,9 @@ class _Item:
     """Longer forms that it may take, the better one first."""
 
 
-def mark_for(hits: Sequence[Hit]) -> str:
-    """Return how lines of ours begin in a reply that quotes these sections: as no line of theirs does."""
-    taken = {len(run) for hit in hits for run in _LIKE_OURS.findall(hit.text)}
+def mark_for(texts: Iterable[str]) -> str:
+    """Return how lines of ours begin in a reply that quotes these texts: as no line of theirs does."""
+    taken = {len(run) for text in texts for run in _LIKE_OURS.findall(text)}
     mark = _MARK
     while len(mark) in taken:
         mark += "="

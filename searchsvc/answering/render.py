@@ -66,7 +66,7 @@ def render(
     if not ranking.relevant:
         return _weak(ranking, terms_of, notices, budget)
     hits = ranking.hits
-    mark = "" if detail == "list" else mark_for(hits)
+    mark = "" if detail == "list" else mark_for(hit.text for hit in hits)
     notices = [f"{mark} {notice}".lstrip() for notice in notices]
     most = [
         *[_header(ranking, page, len(hits), mark), *notices],

@@ -113,10 +113,16 @@ def _repaired(lines: Sequence[str], fences: Sequence[str], start: int, stop: int
     parts = list(lines[start : stop + 1])
     if fences[start]:
         parts.insert(0, fences[start])
-    opened = _FENCE.match(fences[stop + 1])
-    if opened is not None:
-        parts.append(_LIST_MARKER.sub(lambda marker: " " * len(marker[0]), opened[1]) + opened[2])
-    return parts
+    closing = closing_fence(fences[stop + 1])
+    return [*parts, closing] if closing else parts
+
+
+def closing_fence(opening: str) -> str:
+    """Return the line that closes a code block opened by a line; empty when that line opens none."""
+    opened = _FENCE.match(opening)
+    if opened is None:
+        return ""
+    return _LIST_MARKER.sub(lambda marker: " " * len(marker[0]), opened[1]) + opened[2]
 
 
 def _gain(text: str, weights: Mapping[str, float], terms_of: TermsOf) -> float:

@@ -37,12 +37,50 @@ class Place:
         return self.root.path / self.path
 
 
-def locate(asked: str, root: Root, config: Config) -> Place:
-    """Return the place of a note given by its path relative to ``root``.
+def locate(asked: str, root: Root, config: Config, rules: IgnoreRules | None = None) -> Place:
+    """Return the place of a note given by its path relative to ``root``; ``rules`` spares reading them.
 
     Raises ``AccessDenied`` when the path leaves the root or is hidden by rule, ``NotFound`` when there
     is no such file.
     """
+    real, shown = _real(asked, root)
+    path = real.relative_to(root.path).as_posix()
+    if (rules or IgnoreRules(root.path, config)).hides(path):
+        raise AccessDenied(f"{shown} is left out by rule (hidden or ignored)")
+    if not is_note_name(real.name):
+        raise AccessDenied(f"{shown} is not a Markdown file")
+    _expect_file(real, shown, "note")
+    return Place(root=root, path=path)
+
+
+def locate_attachment(asked: str, root: Root) -> Place:
+    """Return the place of a file that a note shows, such as an image, given relative to ``root``.
+
+    Patterns that keep folders from being searched do not count here; hidden names do. Raises as ``locate``.
+    """
+    real, shown = _real(asked, root)
+    path = real.relative_to(root.path).as_posix()
+    if any(name.startswith(".") for name in path.split("/")):
+        raise AccessDenied(f"{shown} is hidden")
+    _expect_file(real, shown, "file")
+    return Place(root=root, path=path)
+
+
+def locate_folder(asked: str, root: Root, config: Config) -> str:
+    """Return a folder relative to ``root``, empty for the root itself; raises as ``locate``."""
+    if asked.strip("/") in ("", "."):
+        return ""
+    real, shown = _real(asked.rstrip("/"), root)
+    path = real.relative_to(root.path).as_posix()
+    if IgnoreRules(root.path, config).hides(f"{path}/"):
+        raise AccessDenied(f"{shown} is left out by rule (hidden or ignored)")
+    if not real.is_dir():
+        raise NotFound(f"no folder at {shown}; check the spelling")
+    return path
+
+
+def _real(asked: str, root: Root) -> tuple[Path, str]:
+    """Return the real path of something inside a root, and how an error may show what was asked."""
     shown = repr(asked if len(asked) <= _MAX_SHOWN else f"{asked[:_MAX_SHOWN]}…")
     _refuse_foreign(asked, shown)
     try:
@@ -52,27 +90,28 @@ def locate(asked: str, root: Root, config: Config) -> Place:
         raise AccessDenied(f"{shown} is not a path of a note") from error
     if not inside:
         raise AccessDenied(f"{shown} lies outside the root; give a path relative to it, without '..'")
-    path = real.relative_to(root.path).as_posix()
-    if IgnoreRules(root.path, config).hides(path):
-        raise AccessDenied(f"{shown} is left out by rule (hidden or ignored)")
-    if not is_note_name(real.name):
-        raise AccessDenied(f"{shown} is not a Markdown file")
+    return real, shown
+
+
+def _expect_file(real: Path, shown: str, kind: str) -> None:
     try:
         mode = real.lstat().st_mode
     except (FileNotFoundError, NotADirectoryError) as error:
-        raise NotFound(f"no note at {shown}; search for it, or check the spelling") from error
+        raise NotFound(f"no {kind} at {shown}; search for it, or check the spelling") from error
     except OSError as error:
         raise ReadingError(f"{shown} cannot be read: {error.strerror}") from error
     if not stat.S_ISREG(mode):
-        raise NotFound(f"no note at {shown}: it is no file; search for it, or check the spelling")
-    return Place(root=root, path=path)
+        raise NotFound(f"no {kind} at {shown}: it is no file; search for it, or check the spelling")
 
 
-def read_bytes(place: Place, config: Config) -> bytes:
-    """Return the content of a file, checking on the open file what it is and how large.
+def read_bytes(place: Place, config: Config, max_bytes: int = 0) -> bytes:
+    """Return the content of a file of at most ``max_bytes`` (without it, of a note's size).
+
+    What it is and how large is checked on the open file.
 
     A file or folder that has become a symbolic link since its place was found is refused.
     """
+    limit = max_bytes or config.max_file_bytes
     flags = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0)
     try:
         number = os.open(place.file, flags | getattr(os, "O_NONBLOCK", 0))
@@ -80,11 +119,9 @@ def read_bytes(place: Place, config: Config) -> bytes:
             found = os.fstat(number)
             if not stat.S_ISREG(found.st_mode) or os.path.realpath(place.file) != str(place.file):
                 raise AccessDenied(f"{place.path}: is a link or no file by now")
-            if found.st_size > config.max_file_bytes:
-                raise ReadingError(
-                    f"{place.path}: {found.st_size:,} bytes, at most {config.max_file_bytes:,} are read"
-                )
-            return stream.read(config.max_file_bytes)
+            if found.st_size > limit:
+                raise ReadingError(f"{place.path}: {found.st_size:,} bytes, at most {limit:,} are read")
+            return stream.read(limit)
     except OSError as error:
         raise ReadingError(f"{place.path}: cannot be read: {error.strerror}") from error
 

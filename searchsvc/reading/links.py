@@ -17,6 +17,8 @@ from searchsvc.items import Image, Link
 from searchsvc.reading.structure import Structure, plain_text
 
 NOTE_SUFFIXES = (".md", ".markdown", ".mdx", ".qmd")
+IMAGE_STUB = "image:"
+"""What an embed begins with that names an image by its id in the folder's index of images."""
 
 _ATTACHMENT_SUFFIXES = frozenset(
     """.avif .bmp .gif .jpeg .jpg .png .svg .tif .tiff .webp .heic .ico .flac .m4a .mp3 .ogg .opus .wav
@@ -211,7 +213,7 @@ class _Scan:
             target, _, fragment = written.partition("#")
             target, text = target.strip(), alias[0].strip() if alias else ""
             line = self._line(match.start())
-            if _suffix(target) in _IMAGE_SUFFIXES:
+            if _suffix(target) in _IMAGE_SUFFIXES or (match.group(1) and target.startswith(IMAGE_STUB)):
                 if match.group(1):
                     raw = self.source[match.start() : match.end()]
                     yield match.start(), Image(source=target, line=line, alt=text, raw=raw)

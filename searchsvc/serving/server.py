@@ -20,7 +20,8 @@ from searchsvc import __version__
 from searchsvc.background import Worker
 from searchsvc.config import Config
 from searchsvc.errors import IndexFault, SearchError
-from searchsvc.serving.toolsets import INSTRUCTIONS, Tool, choose
+from searchsvc.serving.tool import Tool
+from searchsvc.serving.toolsets import INSTRUCTIONS, choose
 
 if TYPE_CHECKING:
     from searchsvc.service import Service
@@ -57,7 +58,9 @@ class Server(MCPServer[Desk]):
         super().__init__(*args, **kwargs)
         self._aliases: dict[str, dict[str, str]] = {}
         for tool in tools:
-            annotations = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
+            annotations = ToolAnnotations(
+                read_only_hint=True, idempotent_hint=True, open_world_hint=tool.is_open
+            )
             described = inspect.getdoc(tool.function)
             self.add_tool(tool.function, title=tool.title, description=described, annotations=annotations)
             self._aliases[tool.function.__name__] = tool.aliases
@@ -101,6 +104,8 @@ class Server(MCPServer[Desk]):
 def _read_text(value: Any, schema: dict[str, Any]) -> Any:
     """Read a list, mapping or number that a client sent as text, as it was meant."""
     kind = schema.get("type")
+    if kind == "array" and isinstance(value, dict):
+        return [value]
     if kind == "array" and isinstance(value, str):
         if not value.lstrip().startswith("["):
             return [value] if value else []

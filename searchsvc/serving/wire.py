@@ -1,8 +1,10 @@
 """What goes over the wire as structured content: the same facts as the text, for programs."""
 
+from mcp.server.mcpserver import Image
+from mcp.types import CallToolResult, ImageContent, TextContent
 from pydantic import BaseModel, Field
 
-from searchsvc.items import Answer, Hit, ProfileStatus, RootStatus, Status
+from searchsvc.items import Answer, Hit, ProfileStatus, Reply, RootStatus, Status
 
 
 class WireHit(BaseModel):
@@ -31,6 +33,15 @@ class WireAnswer(BaseModel):
     notices: list[str] = []
 
 
+class WireReply(BaseModel):
+    """What a reading tool answers."""
+
+    tokens: int
+    rows: list[dict[str, object]]
+    notes: list[str] = []
+    rest: str = ""
+
+
 class WireStatus(BaseModel):
     """The state of the service."""
 
@@ -48,6 +59,20 @@ def answer_to_wire(answer: Answer) -> WireAnswer:
         hits=[_hit(hit, shape) for hit, shape in answer.shown],
         cursor=answer.cursor,
         notices=list(answer.ranking.notices),
+    )
+
+
+def reply_to_wire(reply: Reply) -> CallToolResult:
+    """Translate the reply of a reading tool: blocks as they come, the same facts as structured content."""
+    content: list[TextContent | ImageContent] = [
+        TextContent(type="text", text=block)
+        if isinstance(block, str)
+        else Image(data=block.data, format=block.media_type.rpartition("/")[2]).to_image_content()
+        for block in reply.blocks
+    ]
+    facts = WireReply(tokens=reply.cost, rows=list(reply.rows), notes=list(reply.notes), rest=reply.rest)
+    return CallToolResult(
+        content=[*content], structured_content=facts.model_dump(mode="json", exclude_defaults=True)
     )
 
 

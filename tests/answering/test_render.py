@@ -53,7 +53,7 @@ def test_text_shown_is_verbatim_and_never_splits_a_character(ranking, budget, de
     answer = render(ranking, TERMS_OF, page_of(), budget=budget, detail=detail)
     answer.text.encode()
     assert "\ufffd" not in answer.text or any("\ufffd" in hit.text + hit.id for hit in ranking.hits)
-    mark = mark_for(ranking.hits)
+    mark = mark_for(hit.text for hit in ranking.hits)
     for number, (hit, shape) in enumerate(answer.shown, 1):
         if shape == "list":
             continue
@@ -74,7 +74,7 @@ def test_text_shown_is_verbatim_and_never_splits_a_character(ranking, budget, de
 @given(rankings(), BUDGETS, st.sampled_from(["auto", "snippet", "full"]))
 def test_no_quoted_line_can_pose_as_a_line_of_ours(ranking, budget, detail):
     answer = render(ranking, TERMS_OF, page_of(), budget=budget, detail=detail)
-    mark = mark_for(ranking.hits)
+    mark = mark_for(hit.text for hit in ranking.hits)
     lines = re.split(r"[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]", answer.text)
     ours = [line.strip() for line in lines if re.match(rf"\s*{mark}\s", line)]
     sections = [line for line in ours if re.match(rf"{mark} \d+\. ", line)]

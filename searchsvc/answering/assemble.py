@@ -1,0 +1,178 @@
+"""Chosen passages of documents -> one reply: in order, each line once, with the call for what was cut."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from searchsvc.answering.lines import clip, one_line
+from searchsvc.answering.pack import mark_for
+from searchsvc.answering.passage import Gallery, Manner, Source, blocks_cost, lines_cost, show_lines
+from searchsvc.items import Picture, Reply
+from searchsvc.tokens import cost
+
+_MIN_TEXT = 15
+"""Tokens below which a passage is left to the next call."""
+_MAX_NOTE = 60
+_MAX_NOTES = 20
+
+Call = Callable[[list[Any]], str]
+"""Writes the call that returns the given selectors."""
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """Lines of a document that somebody asked for."""
+
+    source: Source
+    name: str
+    """Id of the document."""
+    first: int
+    last: int
+    label: str = ""
+    """``section …``; empty for lines and whole documents."""
+    manner: Manner = Manner()
+    is_whole: bool = False
+
+    def selector(self, first: int) -> Any:
+        """Return what selects the passage from a line on."""
+        if self.is_whole and first <= self.first:
+            return self.source.location
+        return {"doc": self.source.location, "lines": [first, self.last]}
+
+
+def without_overlaps(passages: Iterable[Passage]) -> tuple[list[Passage], list[str]]:
+    """Take out lines that an earlier passage holds; return a notice for each overlap."""
+    covered: dict[str, list[Passage]] = {}
+    kept, notices = list[Passage](), list[str]()
+    for passage in passages:
+        before = covered.setdefault(passage.source.location, [])
+        pieces = [passage]
+        for other in before:
+            if other.last < passage.first or other.first > passage.last:
+                continue
+            first, last = max(other.first, passage.first), min(other.last, passage.last)
+            notices.append(
+                f"{passage.name}: {_called(passage)} overlaps {_called(other)}; "
+                f"L{first}–{last} are returned once, with the earlier one"
+            )
+            pieces = [piece for whole in pieces for piece in _outside(whole, other)]
+        before.append(passage)
+        kept += pieces
+    return kept, notices
+
+
+def _outside(passage: Passage, other: Passage) -> list[Passage]:
+    pieces = []
+    if passage.first < other.first:
+        pieces.append(replace(passage, last=min(passage.last, other.first - 1), is_whole=False))
+    if passage.last > other.last:
+        pieces.append(replace(passage, first=max(passage.first, other.last + 1), is_whole=False))
+    if other.last < passage.first or other.first > passage.last:
+        return [passage]
+    return pieces
+
+
+def _called(passage: Passage) -> str:
+    lines = f"L{passage.first}–{passage.last}"
+    return f"{passage.label} ({lines})" if passage.label else lines
+
+
+def assemble(
+    passages: Sequence[Passage], notes: Sequence[str], call: Call, *, budget: int, max_images: int
+) -> Reply:
+    """Write passages in order, as many as fit, with notes and the call for the rest at the end."""
+    texts = ("\n".join(p.source.lines[p.first - 1 : p.last]) for p in passages)
+    mark = mark_for(texts)
+    galleries: dict[str, Gallery] = {}
+    reserve = min(budget // 4, cost(call([p.selector(p.first) for p in passages])) + 20)
+    reserve += min(budget // 4, sum(cost(note) + 3 for note in notes) + 5)
+    blocks, rows, spent, images_left = list[str | Picture](), list[dict[str, Any]](), 0, max_images
+    pending: list[Passage] = []
+    for number, passage in enumerate(passages):
+        head = clip(_head(passage, mark), budget // 3)
+        room = budget - spent - cost(head) - reserve - 2
+        if room < min(_MIN_TEXT, lines_cost(passage.source, passage.first, passage.last)):
+            pending = list(passages[number:])
+            break
+        gallery = galleries.setdefault(passage.source.location, Gallery())
+        gallery.left = images_left
+        shown = show_lines(passage.source, passage.first, passage.last, passage.manner, gallery, room)
+        images_left = gallery.left
+        blocks += [head, *shown.blocks]
+        spent += cost(head) + shown.cost + len(shown.blocks) + 1
+        rows.append(_row(passage, shown.line_end))
+        if shown.line_end < passage.last:
+            pending = [
+                replace(passage, first=max(shown.line_end + 1, passage.first)),
+                *passages[number + 1 :],
+            ]
+            break
+    said = [*notes, *(note for gallery in galleries.values() for note in gallery.notes)]
+    rest = _rest(pending, call, budget // 4)
+    tail = _tail(said, pending, rest, mark, budget - spent - 2)
+    blocks = _joined([*blocks, *([tail] if tail else [])])
+    return Reply(tuple(blocks), blocks_cost(blocks), tuple(rows), tuple(said), rest)
+
+
+def _head(passage: Passage, mark: str) -> str:
+    place = passage.source.location
+    name = place if passage.name == place else f"{passage.name} ({place})"
+    parts = [name, passage.label, f"L{passage.first}–{passage.last}"]
+    return f"{mark} {one_line(' · '.join(part for part in parts if part))} {mark}"
+
+
+def _row(passage: Passage, line_end: int) -> dict[str, Any]:
+    return {
+        "doc": passage.name,
+        "path": passage.source.location,
+        "section": passage.label.removeprefix("section "),
+        "lines": [passage.first, line_end],
+        "tokens": lines_cost(passage.source, passage.first, line_end),
+    }
+
+
+def _rest(pending: Sequence[Passage], call: Call, budget: int) -> str:
+    """Return the call for what is left, for as many selectors as the budget holds."""
+    selectors: list[Any] = []
+    for passage in pending:
+        selectors.append(passage.selector(passage.first))
+        if cost(call(selectors)) > budget and len(selectors) > 1:
+            selectors.pop()
+            break
+    return call(selectors) if selectors else ""
+
+
+def _tail(notes: Sequence[str], pending: Sequence[Passage], rest: str, mark: str, budget: int) -> str:
+    """Return notes and the call for the rest in at most ``budget`` tokens, the call first in importance."""
+    lines: list[str] = []
+    if pending:
+        left = sum(lines_cost(p.source, p.first, p.last) for p in pending)
+        plural = "" if len(pending) == 1 else "s"
+        lines = [
+            clip(
+                f"{mark} Not shown: {len(pending)} passage{plural}, {left} tok. Next: {rest}", max(budget, 1)
+            )
+        ]
+        if cost(lines[0]) < budget < cost(lines[0]) + 8:
+            return lines[0]
+    for number, note in enumerate(notes):
+        line = clip(f"- {one_line(note)}", _MAX_NOTE)
+        head = [f"{mark} Notes:"] if number == 0 else []
+        more = f"- and {len(notes) - number} more"
+        if number >= _MAX_NOTES or cost("\n".join([*lines, *head, line, more])) + 1 > budget:
+            if number and cost("\n".join([*lines, more])) <= budget:
+                lines.append(more)
+            break
+        lines += [*head, line]
+    return "\n".join(lines)
+
+
+def _joined(blocks: Sequence[str | Picture]) -> list[str | Picture]:
+    """Put texts that follow each other into one block."""
+    joined: list[str | Picture] = []
+    for block in blocks:
+        if isinstance(block, str) and joined and isinstance(joined[-1], str):
+            joined[-1] = f"{joined[-1]}\n{block}"
+        else:
+            joined.append(block)
+    return joined

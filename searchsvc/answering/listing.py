@@ -1,0 +1,177 @@
+"""Documents of a folder -> the reply of list_documents: as much detail as the budget holds."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from searchsvc.answering.lines import clip, one_line
+from searchsvc.answering.passage import as_call
+from searchsvc.items import Reply
+from searchsvc.reading.note import stem
+from searchsvc.reading.outline import Outline
+from searchsvc.tokens import cost
+
+_BYTES_A_TOKEN = 4
+_TAIL_TOKENS = 90
+"""What a count of the rest and the call for it cost at most."""
+_MAX_SUMMARY = 40
+_MAX_ID = 60
+_MAX_PROBLEMS = 20
+
+
+@dataclass(slots=True)
+class Entry:
+    """A document as a list shows it."""
+
+    id: str
+    """Empty until ``name_entries`` gives one."""
+    location: str
+    size: int
+    """Bytes of the file."""
+    outline: Callable[[], Outline | None] = field(repr=False)
+    """Parses the file; none when it cannot be read."""
+    title: str = ""
+    summary: str = ""
+    approx_tokens: int | None = None
+    """By the index file, which knows better than the size does."""
+
+    @property
+    def tokens(self) -> int:
+        """Tokens of the document, roughly."""
+        return self.approx_tokens if self.approx_tokens is not None else self.size // _BYTES_A_TOKEN
+
+    @property
+    def cost(self) -> str:
+        """Tokens as shown: a ``~`` marks what is guessed from the size."""
+        return f"{self.tokens}" if self.approx_tokens is not None else f"~{self.tokens}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Detail:
+    """How much a list says of each document."""
+
+    depth: int
+    """Of headings; 0 for none."""
+    summaries: bool
+    line_bounds: bool
+
+
+def name_entries(entries: Sequence[Entry]) -> None:
+    """Give ids to documents that have none: the name of the file, or its path where that is taken."""
+    stems = Counter(stem(entry.location).casefold() for entry in entries)
+    taken = {entry.id for entry in entries if entry.id}
+    bare = Counter(_bare(entry.location).casefold() for entry in entries)
+    for entry in entries:
+        if entry.id:
+            continue
+        name, path = stem(entry.location), _bare(entry.location)
+        if stems[name.casefold()] == 1 and name not in taken:
+            entry.id = name
+        else:
+            entry.id = path if bare[path.casefold()] == 1 and path not in taken else entry.location
+
+
+def render_listing(
+    root: str, entries: Sequence[Entry], problems: Sequence[str], *, line_bounds: bool, depth: int,
+    start: int, budget: int,
+) -> Reply:  # fmt: skip
+    """List documents from ``start`` on; sections, then summaries are left out when the budget is short."""
+    head = _head(root, entries, budget)
+    noted = [f"! {clip(one_line(problem), 60)}" for problem in problems[:_MAX_PROBLEMS]]
+    if len(problems) > _MAX_PROBLEMS:
+        noted.append(f"! and {len(problems) - _MAX_PROBLEMS} more problems")
+    while noted and cost("\n".join(noted)) > budget // 3:
+        noted.pop()
+    room = budget - cost("\n".join([head, *noted])) - _TAIL_TOKENS
+    depths = [level for level in (depth, 3, 2, 1) if level <= depth and level > 0]
+    plans = [_Detail(level, True, line_bounds) for level in dict.fromkeys(depths)]
+    plans += [_Detail(0, True, line_bounds), _Detail(0, False, line_bounds)]
+    body, shown, plan = list[str](), 0, plans[-1]
+    for plan in plans:
+        body, shown = _fill(entries[start:], plan, room)
+        if start + shown == len(entries):
+            break
+    rest = ""
+    left = len(entries) - start - shown
+    if left:
+        folders = _folders(root, entries, room // 3)
+        if folders:
+            body, shown = _fill(entries[start:], plan, room - cost("\n".join(folders)) - 1)
+            body = [*folders, *body]
+        left = len(entries) - start - shown
+        rest = as_call("list_documents", root=root, cursor=str(start + shown))
+        body.append(clip(f"{left} documents more: {rest}, or a folder as root", _TAIL_TOKENS))
+    if plan != plans[0] and plan.depth < depth:
+        body.append(f"(sections below depth {plan.depth} left out: md_tree(path) has them)")
+    text = "\n".join([head, *noted, *body])
+    facts = tuple(_facts(entry) for entry in entries[start : start + shown])
+    return Reply((text,), cost(text), facts, tuple(problems), rest)
+
+
+def _head(root: str, entries: Sequence[Entry], budget: int) -> str:
+    total = sum(entry.tokens for entry in entries)
+    name = clip(one_line(root), budget // 4)
+    if not entries:
+        return f"{name} · no documents"
+    return f"{name} · {len(entries)} documents · ~{total} tok · id · path · tok · summary"
+
+
+def _fill(entries: Sequence[Entry], plan: _Detail, room: int) -> tuple[list[str], int]:
+    """Return the lines of as many documents as fit, and how many they are."""
+    lines, spent = list[str](), 0
+    for count, entry in enumerate(entries):
+        part = _lines(entry, plan)
+        price = sum(cost(line) + 1 for line in part)
+        if spent + price > room:
+            return lines, count
+        spent += price
+        lines += part
+    return lines, len(entries)
+
+
+def _lines(entry: Entry, plan: _Detail) -> list[str]:
+    outline = entry.outline() if plan.summaries or plan.depth else None
+    parts = [clip(one_line(entry.id), _MAX_ID)]
+    if entry.location != entry.id:
+        parts.append(clip(one_line(entry.location), _MAX_ID))
+    parts.append(f"{entry.cost} tok")
+    if plan.line_bounds and outline is not None:
+        parts.append(f"L1-{outline.lines}")
+    about = entry.summary or entry.title or (outline.summary if outline else "")
+    if plan.summaries and about:
+        parts.append(clip(one_line(about), _MAX_SUMMARY))
+    lines = [f"- {' · '.join(parts)}"]
+    if outline is None:
+        return lines
+    for place, section in enumerate(outline.sections):
+        depth = section.slug.count("/") + 1
+        if depth <= plan.depth:
+            bounds = f" L{section.line_start}-{section.line_end}" if plan.line_bounds else ""
+            name = clip(one_line(f"{entry.location}#{section.slug}"), _MAX_ID)
+            lines.append(f"{'  ' * depth}{name}{bounds} {outline.costs[place]}")
+    return lines
+
+
+def _folders(root: str, entries: Sequence[Entry], room: int) -> list[str]:
+    """Return the folders right below, with what they hold, if there are several and they fit."""
+    base = root.strip("/").rpartition(":")[2]
+    prefix = "" if base in ("", ".") else f"{base}/"
+    counts, tokens = Counter[str](), Counter[str]()
+    for entry in entries:
+        path = entry.location.partition(":")[2] or entry.location
+        inside = path.removeprefix(prefix) if path.startswith(prefix) else path
+        if "/" in inside:
+            folder = prefix + inside.partition("/")[0]
+            counts[folder] += 1
+            tokens[folder] += entry.tokens
+    lines = [f"{one_line(name)}/ · {counts[name]} documents · ~{tokens[name]} tok" for name in sorted(counts)]
+    return lines if len(lines) > 1 and sum(cost(line) + 1 for line in lines) <= room else []
+
+
+def _facts(entry: Entry) -> dict[str, object]:
+    return {"id": entry.id, "path": entry.location, "tokens": entry.tokens, "title": entry.title}
+
+
+def _bare(location: str) -> str:
+    folder, slash, _ = location.rpartition("/")
+    return f"{folder}{slash}{stem(location)}"

@@ -1,0 +1,326 @@
+"""The reading desk: outlines, sections, front matter, documents and images, as the files are now.
+
+Needs no index. Each method answers one reading tool; all but ``frontmatter`` pass through one reader.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from itertools import islice
+from typing import Any
+
+from searchsvc.answering.assemble import Passage, assemble, without_overlaps
+from searchsvc.answering.frontmatter import render_front_matter
+from searchsvc.answering.listing import Entry, name_entries, render_listing
+from searchsvc.answering.match import match_section
+from searchsvc.answering.outlines import make_file_index, make_tree, render_index, render_tree
+from searchsvc.answering.passage import Manner, Source, as_call
+from searchsvc.answering.selectors import read_range, read_selectors
+from searchsvc.config import Config, Root
+from searchsvc.errors import NotFound, QueryError, SearchError
+from searchsvc.images import Images
+from searchsvc.items import FileIndex, Reply, Tree
+from searchsvc.library import Found, Library
+from searchsvc.reading.access import Place, locate_folder
+from searchsvc.reading.decode import decode
+from searchsvc.reading.frontmatter import read_front_matter
+from searchsvc.reading.manifest import DocumentEntry, Manifest, read_manifest
+from searchsvc.reading.outline import Outline, outline_of
+from searchsvc.reading.sections import INTRO
+from searchsvc.reading.web import fetch, is_address
+from searchsvc.selecting import Selection, whole_or_lines
+from searchsvc.tokens import cost
+
+MIN_TOKENS = 100
+"""Budgets below this cannot hold a header, some text and the way to the rest."""
+MAX_IMAGES = 50
+_TEXT_KINDS = ("text/", "application/octet-stream", "application/markdown", "application/x-markdown")
+
+
+class Documents:
+    """Reads what a configuration allows; safe to use from several threads."""
+
+    def __init__(self, library: Library, config: Config) -> None:
+        self.library = library
+        self._config = config
+
+    # One note
+
+    def tree(self, path: str) -> Tree:
+        """Return the headings of a note, or those below one section when ``path`` is a section's id."""
+        found = self.library.find(path)
+        outline = self.library.outline(found.place)
+        within = match_section(outline.sections, found.fragment, found.location) if found.fragment else None
+        return make_tree(found.location, outline, within)
+
+    def md_tree(self, path: str, *, max_depth: int = 6, max_tokens: int = 4000) -> Reply:
+        """Answer with the outline of a note."""
+        if not 1 <= max_depth <= 6:
+            raise QueryError(f"max_depth is {max_depth}, expected 1 to 6")
+        return render_tree(self.tree(path), max_depth, self._budget(max_tokens))
+
+    def md_section(
+        self, path: str, heading: str = "", *, include_subsections: bool = True, max_tokens: int = 4000
+    ) -> Reply:
+        """Answer with one section, verbatim; ``heading`` may be left out when ``path`` is a section's id."""
+        budget = self._budget(max_tokens)
+        found = self.library.find(path)
+        asked = heading or found.fragment
+        if not asked.strip():
+            raise QueryError("heading is missing; md_tree(path) lists the headings of a note")
+        source = self.open(found)
+        passage = self.section(source, found.location, asked, Manner(), whole=include_subsections)
+        own = source.outline.cost
+        reply = self._assembled([passage], source.outline.problems, budget, tool="get_documents")
+        saved = f"whole file {own} tok, saves {max(0, 1 - reply.cost / own):.0%}" if own else ""
+        return _with_line(reply, saved, budget)
+
+    def md_frontmatter(self, path: str, *, max_tokens: int = 2000) -> Reply:
+        """Answer with the properties of a note as typed values."""
+        found = self.library.find(path)
+        outline, lines = self.library.read(found.place)
+        front = read_front_matter(lines)
+        return render_front_matter(found.location, front, outline.problems, self._budget(max_tokens))
+
+    # Many notes
+
+    def list_documents(
+        self,
+        root: str = ".",
+        *,
+        line_bounds: bool = False,
+        section_depth: int | None = None,
+        max_tokens: int = 4000,
+        cursor: str = "",
+    ) -> Reply:
+        """Answer with the documents of a folder: id, path, cost, summary and sections."""
+        budget = self._budget(max_tokens)
+        if section_depth is not None and not 0 <= section_depth <= 6:
+            raise QueryError(f"section_depth is {section_depth}, expected 0 to 6")
+        folders = self.folders(root)
+        problems, entries = list[str](), list[Entry]()
+        for vault, folder in folders:
+            manifest = read_manifest(vault, self._config)
+            problems += manifest.problems if manifest else ()
+            entries += self._entries(vault, folder, manifest)
+        name_entries(entries)
+        return render_listing(
+            root, entries, problems, line_bounds=line_bounds, start=_cursor(cursor), budget=budget,
+            depth=6 if section_depth is None else section_depth,
+        )  # fmt: skip
+
+    def get_documents(
+        self,
+        select: Sequence[Any],
+        *,
+        include_images: bool = False,
+        include_code: bool = True,
+        max_tokens: int = 8000,
+        max_images: int = 20,
+    ) -> Reply:
+        """Answer with documents, sections or lines in the order of ``select``, each line once."""
+        selectors, budget = read_selectors(select), self._budget(max_tokens)
+        notes: list[str] = []
+        passages: list[Passage] = []
+        chosen = Selection(self, self._config)
+        for selector in selectors:
+            images = include_images if selector.include_images is None else selector.include_images
+            code = include_code if selector.include_code is None else selector.include_code
+            manner = Manner("send" if images else "omit", code)
+            passages += chosen.passages(selector, manner, notes)
+        kept, overlaps = without_overlaps(passages)
+        if not kept and not notes:
+            notes.append("nothing to show: the selection holds no text")
+        options = {"include_images": True} if include_images else {}
+        options |= {} if include_code else {"include_code": False}
+        call = lambda rest: as_call("get_documents", select=rest, **options)  # noqa: E731
+        return assemble(
+            kept, [*overlaps, *chosen.problems(), *notes], call, budget=budget, max_images=max_images
+        )
+
+    def index(self, uri: str) -> list[FileIndex]:
+        """Return the index of a file, an address, or of every note of a folder in path order."""
+        return list(self._indexes(uri)[1])
+
+    def index_md(self, uri: str, *, max_tokens: int = 4000, cursor: str = "") -> Reply:
+        """Answer with tables of sections of a file, an address or a folder."""
+        count, files = self._indexes(uri)
+        start = _cursor(cursor)
+        return render_index(islice(files, start, None), count, start, uri, self._budget(max_tokens))
+
+    def read_md_with_images(
+        self,
+        uri: str,
+        *,
+        section: str = "",
+        line_range: Sequence[int] | None = None,
+        max_images: int = 10,
+        max_tokens: int = 12_000,
+    ) -> Reply:
+        """Answer with Markdown and its images in the order of the document."""
+        if not 0 <= max_images <= MAX_IMAGES:
+            raise QueryError(f"max_images is {max_images}, expected 0 to {MAX_IMAGES}")
+        budget = self._budget(max_tokens)
+        lines = read_range(line_range, "line_range") if line_range else None
+        source, fragment = self._opened(uri)
+        manner, notes, asked = Manner("send"), list(source.outline.problems), section or fragment
+        passage = None
+        if asked:
+            try:
+                passage = self.section(source, source.location, asked, manner)
+            except SearchError as error:
+                if lines is None:
+                    raise
+                notes.append(f"{error}; line_range is used instead")
+        if passage is None:
+            passage = whole_or_lines(source, source.location, lines, manner, notes)
+        passages = [passage] if passage else []
+        call = lambda rest: as_call(  # noqa: E731
+            "read_md_with_images", uri=uri, line_range=rest[0]["lines"] if isinstance(rest[0], dict) else None
+        )
+        return assemble(passages, notes, call, budget=budget, max_images=max_images)
+
+    # Within
+
+    def _budget(self, asked: int) -> int:
+        if asked < MIN_TOKENS:
+            raise QueryError(f"max_tokens is {asked}, expected at least {MIN_TOKENS}")
+        return min(asked, self._config.max_reply_tokens)
+
+    def open(self, found: Found) -> Source:
+        """Return a note with its text as it is now."""
+        outline, lines = self.library.read(found.place)
+        return self._made(found.location, outline, lines, found.place, "")
+
+    def _made(
+        self, location: str, outline: Outline, lines: tuple[str, ...], place: Place | None, url: str
+    ) -> Source:
+        @cache
+        def entries() -> Mapping[str, Any]:
+            manifest = read_manifest(place.root, self._config) if place else None
+            return {entry.id: entry for entry in manifest.images} if manifest else {}
+
+        images = Images(self._config, place, url, entries)
+        return Source(location, outline, lines, images.show, images.caption)
+
+    def _opened(self, uri: str) -> tuple[Source, str]:
+        """Return a document by path, id or address, and the section that the name has in it."""
+        if not is_address(uri) or self.library.split_root(uri)[1] != uri:
+            found = self.library.find(uri)
+            return self.open(found), found.fragment
+        address, _, fragment = uri.partition("#")
+        fetched = fetch(address, self._config, kinds=_TEXT_KINDS, max_bytes=self._config.max_file_bytes)
+        text = decode(fetched.data)
+        outline = outline_of(address, text)
+        return self._made(address, outline, text.lines, None, fetched.url), fragment
+
+    def section(
+        self, source: Source, name: str, asked: str, manner: Manner, *, whole: bool = True
+    ) -> Passage:
+        """Return the passage of a section as a caller calls it; ``whole`` with what lies below it."""
+        place = match_section(source.outline.sections, asked, source.location)
+        section = source.outline.sections[place]
+        # By its id the text under the title is meant, by its heading the whole note.
+        is_intro = section.slug == INTRO and asked.strip().rpartition("#")[2].strip("/") == INTRO
+        last = section.subtree_end if whole and not is_intro else section.line_end
+        return Passage(source, name, section.line_start, last, f"section {section.slug}", manner)
+
+    def _assembled(self, passages: list[Passage], notes: Iterable[str], budget: int, *, tool: str) -> Reply:
+        call = lambda rest: as_call(tool, select=rest)  # noqa: E731
+        return assemble(passages, list(notes), call, budget=budget, max_images=0)
+
+    def folders(self, asked: str) -> list[tuple[Root, str]]:
+        """Return the roots, or the folder of a root, that a caller means."""
+        name = asked.strip()
+        if name in ("", ".", "/"):
+            return [(root, "") for root in self.library.roots]
+        named = self.library.root_named(name.rstrip(":"))
+        if named is not None:
+            return [(named, "")]
+        roots, path = self.library.split_root(name)
+        found = []
+        for root in roots:
+            try:
+                found.append((root, locate_folder(path, root, self._config)))
+            except NotFound as error:
+                missing = error
+        if not found:
+            raise NotFound(f"{missing}; list_documents() shows the folders there are")
+        return found
+
+    def _entries(self, root: Root, folder: str, manifest: Manifest | None) -> list[Entry]:
+        known = {entry.path: entry for entry in manifest.documents} if manifest else {}
+        inside = f"{folder}/" if folder else ""
+        paths = [path for path in self.library.notes(root) if path.startswith(inside)]
+        return [self._entry(root, path, known.get(path)) for path in paths]
+
+    def _entry(self, root: Root, path: str, known: DocumentEntry | None) -> Entry:
+        place = Place(root, path)
+        return Entry(
+            id=known.id if known else "",
+            location=self.library.location(place),
+            size=_size(place),
+            outline=lambda: self._outline_or_none(place),
+            title=known.title if known else "",
+            summary=known.summary if known else "",
+            approx_tokens=known.approx_tokens if known else None,
+        )
+
+    def _outline_or_none(self, place: Place) -> Outline | None:
+        try:
+            return self.library.outline(place)
+        except SearchError:
+            return None
+
+    def _indexes(self, uri: str) -> tuple[int, Iterator[FileIndex]]:
+        """Return how many files an index has, and the index of each as it is asked for."""
+        if not is_address(uri) or self.library.split_root(uri)[1] != uri:
+            places = self._places(uri)
+            if places is not None:
+                return len(places), (self._file_index(place) for place in places)
+        source, _ = self._opened(uri)
+        return 1, iter([make_file_index(source.location, source.outline, source.lines)])
+
+    def _places(self, uri: str) -> list[Place] | None:
+        """Return the notes of a folder, or none when ``uri`` is no folder."""
+        try:
+            folders = self.folders(uri)
+        except SearchError:
+            return None
+        return [
+            Place(root, path)
+            for root, folder in folders
+            for path in self.library.notes(root)
+            if path.startswith(f"{folder}/" if folder else "")
+        ]
+
+    def _file_index(self, place: Place) -> FileIndex:
+        location = self.library.location(place)
+        try:
+            outline, lines = self.library.read(place)
+        except SearchError as error:
+            return FileIndex(location, 0, 0, "", (), (str(error),))
+        return make_file_index(location, outline, lines)
+
+
+def _with_line(reply: Reply, line: str, budget: int) -> Reply:
+    if not line or reply.cost + cost(line) + 3 > budget:
+        return reply
+    head, _, body = str(reply.blocks[0]).partition("\n")
+    text = f"{head} {line}\n{body}" if body else f"{head} {line}"
+    return replace(reply, blocks=(text, *reply.blocks[1:]), cost=reply.cost + cost(line) + 1)
+
+
+def _size(place: Place) -> int:
+    try:
+        return place.file.stat().st_size
+    except OSError:
+        return 0
+
+
+def _cursor(text: str) -> int:
+    if not text:
+        return 0
+    if not (text.isascii() and text.isdigit() and len(text) < 9):
+        raise QueryError(f"cursor {text[:40]!r} is not from an earlier reply; leave it out to begin anew")
+    return int(text)

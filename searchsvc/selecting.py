@@ -1,0 +1,116 @@
+"""Selectors of get_documents -> passages of documents."""
+
+from typing import TYPE_CHECKING
+
+from searchsvc.answering.assemble import Passage
+from searchsvc.answering.passage import Manner, Source
+from searchsvc.answering.selectors import Selector
+from searchsvc.config import Config
+from searchsvc.errors import QueryError, SearchError
+from searchsvc.library import Found
+from searchsvc.reading.access import Place
+from searchsvc.reading.manifest import read_manifest
+
+if TYPE_CHECKING:
+    from searchsvc.documents import Documents
+
+
+class Selection:
+    """Resolves the selectors of one call; every document is read once."""
+
+    def __init__(self, desk: "Documents", config: Config) -> None:
+        self._desk = desk
+        self._config = config
+        self._sources: dict[Place, Source] = {}
+        self._by_id: dict[str, list[Found]] | None = None
+
+    def passages(self, selector: Selector, manner: Manner, notes: list[str]) -> list[Passage]:
+        """Return what a selector means; what is not there goes to the notes."""
+        if selector.root is not None:
+            return self._folder(selector.root, manner, notes)
+        try:
+            name, source, fragment = self._document(selector.doc)
+        except SearchError as error:
+            notes.append(str(error))
+            return []
+        wanted = selector.sections or ((fragment,) if fragment else ())
+        if not wanted:
+            found = whole_or_lines(source, name, selector.lines, manner, notes)
+            return [found] if found else []
+        passages = []
+        for asked in wanted:
+            try:
+                passages.append(self._desk.section(source, name, asked, manner))
+            except SearchError as error:
+                notes.append(str(error))
+        return passages
+
+    def problems(self) -> list[str]:
+        """Return what was wrong with the files that were read."""
+        return [f"{s.location}: {problem}" for s in self._sources.values() for problem in s.outline.problems]
+
+    def _folder(self, asked: str, manner: Manner, notes: list[str]) -> list[Passage]:
+        passages = []
+        try:
+            folders = self._desk.folders(asked)
+        except SearchError as error:
+            notes.append(str(error))
+            return []
+        library = self._desk.library
+        for root, folder in folders:
+            inside = f"{folder}/" if folder else ""
+            for path in (path for path in library.notes(root) if path.startswith(inside)):
+                place = Place(root, path)
+                try:
+                    source = self._read(Found(place, library.location(place)))
+                except SearchError as error:
+                    notes.append(str(error))
+                    continue
+                found = whole_or_lines(source, source.location, None, manner, notes)
+                passages += [found] if found else []
+        return passages
+
+    def _document(self, asked: str) -> tuple[str, Source, str]:
+        found = self._ids().get(asked, [])
+        if len(found) > 1:
+            several = ", ".join(item.location for item in found)
+            raise QueryError(f"{asked!r} is the id of several documents: {several}")
+        if found:
+            return asked, self._read(found[0]), ""
+        located = self._desk.library.find(asked)
+        name = asked if not located.fragment and len(asked) <= len(located.location) else located.location
+        return name, self._read(located), located.fragment
+
+    def _read(self, found: Found) -> Source:
+        if found.place not in self._sources:
+            self._sources[found.place] = self._desk.open(found)
+        return self._sources[found.place]
+
+    def _ids(self) -> dict[str, list[Found]]:
+        """Return the documents that the index files of the roots name, by id."""
+        if self._by_id is None:
+            self._by_id = {}
+            library = self._desk.library
+            for root in library.roots:
+                manifest = read_manifest(root, self._config)
+                for entry in manifest.documents if manifest else ():
+                    place = Place(root, entry.path)
+                    self._by_id.setdefault(entry.id, []).append(Found(place, library.location(place)))
+        return self._by_id
+
+
+def whole_or_lines(
+    source: Source, name: str, lines: tuple[int, int] | None, manner: Manner, notes: list[str]
+) -> Passage | None:
+    """Return lines of a document, or all of it; what lies past its end is said in the notes."""
+    count = len(source.lines)
+    if not count:
+        notes.append(f"{name} is empty")
+        return None
+    first, last = lines or (1, count)
+    if first > count:
+        notes.append(f"{name} has {count} lines; L{first}–{last} lie past its end")
+        return None
+    if last > count:
+        notes.append(f"{name} has {count} lines; L{first}–{last} ends there")
+    return Passage(source, name, first, min(last, count), manner=manner, is_whole=lines is None)
