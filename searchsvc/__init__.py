@@ -14,6 +14,9 @@ one ranking; an answer packs the best of them into a token budget.
         print(hit.id, hit.section.line_start, hit.score, hit.why)
     print(service.semantic_search("how are keys rotated?", max_tokens=1000).text)
 
+Without an index, ``tree``, ``section``, ``read``, ``index_file``, ``index_folder`` and ``index_text`` read
+files as they are now.
+
 ``load`` merges settings from the config file, the environment and its argument into a ``Config``; a
 ``Service`` answers. What it returns (``Ranking``, ``Hit``, ``Answer``, ``Status``) are plain dataclasses,
 documented field by field in ``searchsvc.items``. All errors are ``SearchError``; the tree is drawn in
@@ -31,13 +34,22 @@ __version__ = "0.1.0"
 _HOMES = {
     "Answer": "items",
     "Config": "config",
+    "FileIndex": "items",
     "Hit": "items",
     "Ranking": "items",
+    "Reply": "items",
     "SearchError": "errors",
     "Section": "items",
     "Service": "service",
     "Status": "items",
+    "Tree": "items",
+    "index_file": "functions",
+    "index_folder": "functions",
+    "index_text": "functions",
     "load": "config",
+    "read": "functions",
+    "section": "functions",
+    "tree": "functions",
 }
 
 __all__ = ["__version__", *_HOMES]

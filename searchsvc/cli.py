@@ -1,36 +1,28 @@
 """The command line: parse arguments, ask the service, print."""
 
-import json
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import asdict, is_dataclass
-from functools import wraps
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
 from searchsvc import __version__
-from searchsvc.config import Config, Root, load, make_root
-from searchsvc.errors import IndexFault, SearchError
-
-_QUICKLY_EMBEDDED = 100
-"""Missing texts that a search embeds before it answers; more are left to `searchsvc index` or a server."""
-
-EXIT_FAILED = 1
-EXIT_NOTHING_FOUND = 3
-EXIT_INTERRUPTED = 130
-
-_F = TypeVar("_F", bound=Callable[..., Any])
-
-_PATHS = click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
-_ROOTS = click.option(
-    "--root", "roots", multiple=True, type=click.Path(path_type=Path), help="Folder to search; repeatable. "
-    "Without any: the config file's, or the current folder."
-)  # fmt: skip
-_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-_MODEL = click.option("--model", help="Embedding model by card name, or 'none' for search by words only.")
+from searchsvc.reading_commands import READING_COMMANDS
+from searchsvc.terminal import (
+    ALLOW_DOMAIN,
+    ALLOW_PATH,
+    EXIT_NOTHING_FOUND,
+    JSON,
+    MODEL,
+    PATHS,
+    ROOTS,
+    command,
+    make_config,
+    print_json,
+    progress_bar,
+    ready_service,
+)
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -49,31 +41,14 @@ def main(context: click.Context, config_file: Path | None, data_dir: Path | None
     context.obj = {"config_file": config_file, "data_dir": data_dir}
 
 
-def _command(function: _F) -> _F:
-    """Turn errors into one line on stderr and the right exit code."""
-
-    @wraps(function)
-    def run(*args: Any, **kwargs: Any) -> Any:
-        try:
-            return function(*args, **kwargs)
-        except SearchError as error:
-            click.echo(f"error: {error}", err=True)
-            sys.exit(EXIT_FAILED)
-        except KeyboardInterrupt:
-            click.echo("interrupted; what was committed is kept, run the command again to go on", err=True)
-            sys.exit(EXIT_INTERRUPTED)
-
-    return run  # type: ignore[return-value]
-
-
 @main.command()
-@_PATHS
+@PATHS
 @click.option("--name", help="Name of the root, for a single PATH.")
 @click.option("--no-embed", is_flag=True, help="Index words only; vectors can be made later.")
-@_MODEL
-@_JSON
+@MODEL
+@JSON
 @click.pass_context
-@_command
+@command
 def index(
     context: click.Context,
     paths: tuple[Path, ...],
@@ -87,12 +62,12 @@ def index(
         raise click.UsageError(f"--name goes with one PATH, {len(paths)} were given")
     from searchsvc.service import Service
 
-    service = Service(_config(context, paths, name=name, model=model))
-    with _progress() as progress:
+    service = Service(make_config(context, paths, name=name, model=model))
+    with progress_bar() as progress:
         reports = service.index(progress=progress)
         embedded = 0 if no_embed else service.embed(progress=progress)
     if as_json:
-        _print_json({"roots": reports, "embedded": embedded})
+        print_json({"roots": reports, "embedded": embedded})
         return
     for root, report in reports.items():
         if report.remark:
@@ -115,7 +90,7 @@ def index(
 
 @main.command()
 @click.argument("query")
-@_ROOTS
+@ROOTS
 @click.option("--path", default="", help="Only this note, section (its id), folder or glob.")
 @click.option("--tag", "tags", multiple=True, help="Only notes with this tag; repeatable.")
 @click.option("--since", default="", help="Only notes changed since a date, or an age such as 30d.")
@@ -132,25 +107,25 @@ def index(
 @click.option("--cursor", default="", help="With --budget: go on where an earlier reply stopped.")
 @click.option("--explain", is_flag=True, help="Show rank and score by channel and term.")
 @click.option("--no-refresh", is_flag=True, help="Do not look for changed notes first.")
-@_MODEL
-@_JSON
+@MODEL
+@JSON
 @click.pass_context
-@_command
+@command
 def search(context: click.Context, /, query: str, no_refresh: bool, as_json: bool, **options: Any) -> None:
     """Find the sections that best answer QUERY, a question or a few words."""
     budget, detail, cursor = options.pop("budget"), options.pop("detail"), options.pop("cursor")
     if budget is None and (cursor or detail):
         raise click.UsageError("--cursor and --detail go with --budget")
-    service = _ready_service(context, options.pop("roots"), options.pop("model"), refresh=not no_refresh)
+    service = ready_service(context, options.pop("roots"), options.pop("model"), refresh=not no_refresh)
     if budget is not None:
         answer = service.semantic_search(
             query, max_tokens=budget, detail=detail or "auto", cursor=cursor, **options
         )
-        _print_json(answer) if as_json else click.echo(answer.text)
+        print_json(answer) if as_json else click.echo(answer.text)
         sys.exit(0 if answer.shown and answer.ranking.relevant else EXIT_NOTHING_FOUND)
     ranking = service.search(query, **options)
     if as_json:
-        _print_json(ranking)
+        print_json(ranking)
     else:
         from searchsvc.printing import print_ranking
 
@@ -160,57 +135,73 @@ def search(context: click.Context, /, query: str, no_refresh: bool, as_json: boo
 
 @main.command()
 @click.argument("query")
-@_ROOTS
+@ROOTS
 @click.option(
     "--budget", default=4000, type=click.IntRange(min=100), show_default=True, help="Tokens at most."
 )
-@_MODEL
-@_JSON
+@MODEL
+@JSON
 @click.pass_context
-@_command
+@command
 def find(
     context: click.Context, query: str, roots: tuple[Path, ...], budget: int, model: str | None, as_json: bool
 ) -> None:
     """Say which notes are about QUERY and where in them; the way into a large vault."""
-    service = _ready_service(context, roots, model)
+    service = ready_service(context, roots, model)
     answer = service.md_find(query, max_tokens=budget)
-    _print_json(answer) if as_json else click.echo(answer.text)
+    print_json(answer) if as_json else click.echo(answer.text)
     sys.exit(0 if answer.shown else EXIT_NOTHING_FOUND)
 
 
 @main.command()
-@_PATHS
-@click.option("--toolsets", default="", help="Comma-separated sets of tools; default: find,vault.")
-@_MODEL
+@PATHS
+@click.option("--toolsets", default="", help="Comma-separated sets of tools; default: find,read,vault.")
+@ALLOW_PATH
+@ALLOW_DOMAIN
+@MODEL
 @click.pass_context
-@_command
-def serve(context: click.Context, paths: tuple[Path, ...], toolsets: str, model: str | None) -> None:
+@command
+def serve(
+    context: click.Context,
+    paths: tuple[Path, ...],
+    toolsets: str,
+    allow_paths: tuple[Path, ...],
+    allow_domains: tuple[str, ...],
+    model: str | None,
+) -> None:
     """Serve the notes under PATHS to an AI agent: MCP over stdin and stdout.
 
     What is missing from the index or has changed is indexed in the background, now and later.
     """
     from searchsvc.serving.server import run
 
-    run(_config(context, paths, model=model), toolsets)
+    settings = make_config(
+        context, paths, model=model, allow_paths=allow_paths or None, allow_domains=allow_domains or None
+    )
+    run(settings, toolsets)
 
 
 @main.command()
-@_ROOTS
-@_MODEL
-@_JSON
+@ROOTS
+@MODEL
+@JSON
 @click.pass_context
-@_command
+@command
 def status(context: click.Context, roots: tuple[Path, ...], model: str | None, as_json: bool) -> None:
     """Tell the state of the index: notes, sections, vectors, problems."""
     from searchsvc.service import Service
 
-    state = Service(_config(context, roots, model=model)).status()
+    state = Service(make_config(context, roots, model=model)).status()
     if as_json:
-        _print_json(state)
+        print_json(state)
     else:
         from searchsvc.answering.status import render_status
 
         click.echo(render_status(state))
+
+
+for reading_command in READING_COMMANDS:
+    main.add_command(reading_command)
 
 
 @main.group()
@@ -219,17 +210,17 @@ def config() -> None:
 
 
 @config.command()
-@_ROOTS
-@_JSON
+@ROOTS
+@JSON
 @click.pass_context
-@_command
+@command
 def show(context: click.Context, roots: tuple[Path, ...], as_json: bool) -> None:
     """Print every setting with its value, and where the config file is looked for."""
     from searchsvc.config import data_dir, default_config_file
 
-    settings = asdict(_config(context, roots)) | {"data_dir": data_dir(_config(context, roots))}
+    settings = asdict(make_config(context, roots)) | {"data_dir": data_dir(make_config(context, roots))}
     if as_json:
-        _print_json(settings)
+        print_json(settings)
         return
     import yaml
 
@@ -245,52 +236,3 @@ def _for_yaml(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _for_yaml(item) for key, item in value.items() if key != "is_named"}
     return str(value) if isinstance(value, Path) else value
-
-
-def _config(
-    context: click.Context, paths: tuple[Path, ...], *, name: str | None = None, model: str | None = None
-) -> Config:
-    roots: tuple[Root, ...] | None = tuple(make_root(path, name) for path in paths) or None
-    arguments = {"roots": roots, "model": model, "data_dir": context.obj["data_dir"]}
-    return load(arguments, config_file=context.obj["config_file"])
-
-
-def _ready_service(
-    context: click.Context, roots: tuple[Path, ...], model: str | None, *, refresh: bool = True
-) -> Any:
-    """Return a service whose index is up to date."""
-    from searchsvc.service import Service
-
-    service = Service(_config(context, roots, model=model))
-    if refresh or not service.is_indexed:
-        try:
-            with _progress() as progress:
-                service.index(progress=progress)
-                service.embed(progress=progress, at_most=_QUICKLY_EMBEDDED)
-        except IndexFault as error:
-            if not service.is_indexed:
-                raise
-            click.echo(f"searching the index as it is: {error}", err=True)
-    return service
-
-
-@contextmanager
-def _progress() -> Iterator[Callable[[str, int, int], None]]:
-    """Give a progress callback; a bar with ETA appears on a terminal once the work takes a while."""
-    from searchsvc.printing import ProgressBar
-
-    bar = ProgressBar()
-    try:
-        yield bar
-    finally:
-        bar.close()
-
-
-def _print_json(value: Any) -> None:
-    click.echo(json.dumps(value, default=_plain, ensure_ascii=False, indent=2))
-
-
-def _plain(value: Any) -> Any:
-    if is_dataclass(value) and not isinstance(value, type):
-        return asdict(value)
-    return str(value)

@@ -391,7 +391,6 @@ class GraphReply:
 
     query: GraphQuery
     asked: str = ""
-    """Id, type or ``a>b``, as the graph spells it."""
     counts: dict[str, int] = field(default_factory=dict)
     names: dict[str, tuple[str, ...]] = field(default_factory=dict)
     types: tuple[tuple[str, int], ...] = ()

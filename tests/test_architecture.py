@@ -39,7 +39,10 @@ class Room:
 NOUNS = {"items", "errors", "config"}
 WORDS = {"tokens", "languages"}
 BELOW = {*NOUNS, *WORDS, "reading", "embedding", "index", "ranking", "answering"}
-JOINERS = {"indexing", "vault", "searching", "service", "background"}
+JOINERS = {
+    "indexing", "vault", "searching", "service", "background",
+    "library", "images", "selecting", "documents", "functions",
+}  # fmt: skip
 
 ROOMS = {
     "": Room(),
@@ -48,7 +51,7 @@ ROOMS = {
     "config": Room({"errors"}, inside={"yaml", "platformdirs"}),
     "tokens": Room({"items"}, inside={"Stemmer"}),
     "languages": Room({"tokens"}),
-    "reading": Room(NOUNS, {"markdown_it", "yaml", "pathspec"}),
+    "reading": Room(NOUNS | {"tokens", ""}, {"markdown_it", "yaml", "pathspec"}, {"httpx", "PIL", "resvg_py"}),
     "embedding": Room(
         NOUNS,
         {"numpy"},
@@ -59,11 +62,13 @@ ROOMS = {
     "answering": Room({"items", "errors", "reading", *WORDS}),
     **{name: Room(BELOW | JOINERS, {"numpy"}) for name in JOINERS},
     "serving": Room(NOUNS | {"background", "service", "answering", ""}, {"mcp", "pydantic"}, {"anyio"}),
+    "terminal": Room({"config", "errors"}, {"click"}, set(), {"service", "printing"}),
+    "reading_commands": Room({"errors", "terminal"}, {"click"}, set(), {"documents", "library"}),
     "cli": Room(
-        {"config", "errors", "items", ""},
+        {"reading_commands", "terminal", ""},
         {"click"},
         {"rich", "yaml"},
-        {"service", "serving", "answering", "printing"},
+        {"service", "serving", "answering", "printing", "config"},
     ),
     "printing": Room({"items", "answering"}, set(), {"rich"}, {"service"}),
     "__main__": Room({"cli"}),

@@ -55,30 +55,34 @@ def make_ids(notes: Sequence[Named], *, several_roots: bool) -> list[str]:
 
     It is the stem; the path, for notes that share their stem; more than that for those that share the path
     too. Every note of a clash takes the longer form, so that the ids do not hang on the order of notes.
+    Nor is an id ever the path of another note: a caller may give either.
     """
     forms = [_forms(note, several_roots=several_roots) for note in notes]
     level = [0] * len(notes)
+    owners: dict[str, list[int]] = {}
+    for place, note in enumerate(notes):
+        owners.setdefault(fold(note.path), []).append(place)
     while True:
         holders: dict[str, list[int]] = {}
         for place, form in enumerate(forms):
             holders.setdefault(fold(form[level[place]]), []).append(place)
         clashing = [
             place
-            for places in holders.values()
-            if len(places) > 1
+            for name, places in holders.items()
+            if len(places) > 1 or owners.get(name, places) != places
             for place in places
-            if level[place] < len(forms[place]) - 1
         ]
-        if not clashing:
+        movable = [place for place in clashing if level[place] < len(forms[place]) - 1]
+        if not movable:
             break
-        for place in clashing:
+        for place in movable:
             level[place] += 1
     ids = [form[level[place]] for place, form in enumerate(forms)]
-    for places in holders.values():
-        for place in sorted(places, key=lambda place: (notes[place].root, notes[place].path))[1:]:
-            numbered = (f"{ids[place]}-{number}" for number in count(2))
-            ids[place] = next(text for text in numbered if fold(text) not in holders)
-            holders = {**holders, fold(ids[place]): [place]}
+    taken = {*holders, *owners}
+    for place in sorted(clashing, key=lambda place: (notes[place].root, notes[place].path)):
+        numbered = (f"{ids[place]}-{number}" for number in count(1))
+        ids[place] = next(text for text in numbered if fold(text) not in taken)
+        taken.add(fold(ids[place]))
     return ids
 
 
@@ -100,17 +104,20 @@ class Names:
         self._ids = ids
         self._hubs = hubs
         self._by_id = {fold(name): place for place, name in enumerate(ids)}
+        self._as_written: dict[str, list[int]] = {}
         self._by_path: dict[str, list[int]] = {}
-        self._by_title: dict[str, list[int]] = {}
+        self._by_form: dict[str, list[int]] = {}
         self._by_stem: dict[str, list[int]] = {}
+        self._by_title: dict[str, list[int]] = {}
         for place, note in enumerate(notes):
             bare = _bare(note.path)
             spellings = [note.path, bare]
             spellings += [f"{note.root}{sign}{text}" for sign in ":/" for text in (note.path, bare)]
-            _add(self._by_path, place, [*spellings, *(text.replace("/", "_") for text in spellings)])
-            _add(self._by_stem, place, [posixpath.basename(note.path), posixpath.basename(bare)])
-            _add(self._by_title, place, [note.title, *note.aliases])
-        self._paths = [(fold(note.path), fold(_bare(note.path))) for note in notes]
+            _add(self._as_written, place, map(plain, spellings))
+            _add(self._by_path, place, map(fold, spellings))
+            _add(self._by_form, place, (fold(text.replace("/", "_")) for text in spellings))
+            _add(self._by_stem, place, map(fold, map(posixpath.basename, (note.path, bare))))
+            _add(self._by_title, place, map(fold, (note.title, *note.aliases)))
 
     def find(self, asked: str) -> int:
         """Return the place of the note that an id, path, title, alias or section id names.
@@ -128,27 +135,29 @@ class Names:
             if places:
                 return places[0]
         raise NotFound(
-            f"no note {quote(asked)}; nearest ids: {', '.join(self.nearest(asked))}; "
+            f"no note {quote(asked)}; nearest ids: {and_more(self.nearest(asked))}; "
             "give one of them as node_id, or find the note by its content with md_find"
         )
 
     def _called(self, spelled: str) -> list[int]:
         """Return the notes that go by a name, looked for as an id first and as a title last."""
-        if spelled in self._by_id:
-            return [self._by_id[spelled]]
-        for names in (self._by_path, self._by_stem):
-            if spelled in names:
-                return names[spelled]
-        if "/" in spelled:
-            tail = f"/{spelled}"
-            ending = [
-                place
-                for place, (path, bare) in enumerate(self._paths)
-                if path.endswith(tail) or bare.endswith(tail)
-            ]
-            if ending:
-                return ending
-        return self._by_title.get(spelled, [])
+        folded = fold(spelled)
+        if folded in self._by_id:
+            return [self._by_id[folded]]
+        if spelled in self._as_written:
+            return self._as_written[spelled]
+        for names in (self._by_path, self._by_form, self._by_stem):
+            if folded in names:
+                return names[folded]
+        return self._ending(folded) or self._by_title.get(folded, [])
+
+    def _ending(self, folded: str) -> list[int]:
+        """Return the notes whose path ends in these names, of which there are several."""
+        tail = f"/{folded}"
+        if "/" not in folded:
+            return []
+        found = (place for text, places in self._by_path.items() if text.endswith(tail) for place in places)
+        return list(dict.fromkeys(found))
 
     def nearest(self, asked: str) -> list[str]:
         """Return the ids most like a name that no note has; the hubs when there are none."""
@@ -165,7 +174,7 @@ class Names:
 
 
 def _add(names: dict[str, list[int]], place: int, spellings: Iterable[str]) -> None:
-    for spelled in {fold(text) for text in spellings}:
+    for spelled in dict.fromkeys(spellings):
         if spelled:
             names.setdefault(spelled, []).append(place)
 
@@ -173,12 +182,11 @@ def _add(names: dict[str, list[int]], place: int, spellings: Iterable[str]) -> N
 def _spellings(asked: str) -> Iterable[str]:
     """Yield what a caller may mean, the most literal first: a section id means its note."""
     text = asked.strip().replace("\\", "/")
-    while text.startswith("./"):
-        text = text[2:]
+    text = text.removeprefix("./").strip("/")
     inside = text.removeprefix("!").removeprefix("[[").removesuffix("]]")
-    cut = [text, inside, inside.partition("|")[0]]
+    cut = [asked, text, inside, inside.partition("|")[0]]
     cut += [part for spelled in cut for part in (spelled.rpartition("#")[0], spelled.partition("#")[0])]
-    yield from dict.fromkeys(folded for folded in (fold(text.strip("/")) for text in cut) if folded)
+    yield from dict.fromkeys(spelled for spelled in map(plain, cut) if spelled)
 
 
 def _bare(path: str) -> str:

@@ -23,7 +23,7 @@ def md_tree(
     max_depth: Annotated[int, Field(ge=1, le=6)] = 6,
     max_tokens: MaxTokens = 4000,
 ) -> Annotated[CallToolResult, WireReply]:
-    """Outline of a note: every heading with its id, lines and token cost. Cheap; use before reading."""
+    """Outline a note: every heading with its id, lines and token cost. Cheap; use it before reading."""
     return reply_to_wire(_desk(ctx).md_tree(path, max_depth=max_depth, max_tokens=max_tokens))
 
 
@@ -34,7 +34,7 @@ def md_section(
     include_subsections: bool = True,
     max_tokens: MaxTokens = 4000,
 ) -> Annotated[CallToolResult, WireReply]:
-    """One section of a note, verbatim. heading may be left out when path is an id (path#slug)."""
+    """Read one section of a note, verbatim. Leave heading out when path is an id (path#slug)."""
     reply = _desk(ctx).md_section(
         path, heading, include_subsections=include_subsections, max_tokens=max_tokens
     )
@@ -44,7 +44,7 @@ def md_section(
 def md_frontmatter(
     path: Path, ctx: Context[Any], max_tokens: MaxTokens = 2000
 ) -> Annotated[CallToolResult, WireReply]:
-    """The front matter of a note as typed values."""
+    """Get the front matter of a note as typed values."""
     return reply_to_wire(_desk(ctx).md_frontmatter(path, max_tokens=max_tokens))
 
 
@@ -56,7 +56,7 @@ def list_documents(
     max_tokens: MaxTokens = 4000,
     cursor: Annotated[str, Field(description="From an earlier reply")] = "",
 ) -> Annotated[CallToolResult, WireReply]:
-    """Documents of a folder with id, cost, summary and sections."""
+    """List the documents of a folder with id, cost, summary and sections."""
     reply = _desk(ctx).list_documents(
         root, line_bounds=line_bounds, section_depth=section_depth, max_tokens=max_tokens, cursor=cursor
     )
@@ -73,7 +73,7 @@ def get_documents(
     include_code: bool = True,
     max_tokens: MaxTokens = 8000,
 ) -> Annotated[CallToolResult, WireReply]:
-    """Many documents, sections or line ranges in one call, verbatim, in the order asked."""
+    """Read many documents, sections or line ranges in one call, verbatim, in the order asked."""
     reply = _desk(ctx).get_documents(
         select, include_images=include_images, include_code=include_code, max_tokens=max_tokens
     )
@@ -86,7 +86,7 @@ def index_md(
     max_tokens: MaxTokens = 4000,
     cursor: Annotated[str, Field(description="From an earlier reply")] = "",
 ) -> Annotated[CallToolResult, WireReply]:
-    """Table of sections (heading, line, images, characters, tokens) of a file, URL or folder."""
+    """Tabulate the sections (heading, line, images, characters, tokens) of a file, URL or folder."""
     return reply_to_wire(_desk(ctx).index_md(uri, max_tokens=max_tokens, cursor=cursor))
 
 
@@ -98,7 +98,7 @@ def read_md_with_images(
     max_images: Annotated[int, Field(ge=0, le=50)] = 10,
     max_tokens: MaxTokens = 12_000,
 ) -> Annotated[CallToolResult, WireReply]:
-    """Markdown with its images in place. Use only where pictures matter: they cost tokens."""
+    """Read Markdown with its images in place. Only where pictures matter: they cost tokens."""
     reply = _desk(ctx).read_md_with_images(
         uri, section=section, line_range=line_range, max_images=max_images, max_tokens=max_tokens
     )

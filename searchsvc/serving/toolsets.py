@@ -16,7 +16,7 @@ from searchsvc.serving.reading_tools import READING_TOOLS
 from searchsvc.serving.tool import MaxTokens, Tool
 from searchsvc.serving.wire import WireAnswer, WireStatus, answer_to_wire, status_to_wire
 
-INSTRUCTIONS = """Markdown notes, section by section. The economical order: find sections, then read only those.
+INSTRUCTIONS = """Markdown notes, section by section. In economical order: find sections, then read only those.
 - A question or a topic: semantic_search. It returns the best sections, as much text as max_tokens buys.
 - A large unknown vault, or "where is anything about X": md_find first, then semantic_search with path.
 - A known note: md_tree (headings, lines, costs), then md_section. Many pieces: one get_documents call.

@@ -1,0 +1,111 @@
+"""What all commands share: options, errors as exit codes, settings, progress, JSON."""
+
+import base64
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, is_dataclass
+from functools import wraps
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from searchsvc.config import Config, Root, load, make_root
+from searchsvc.errors import IndexFault, SearchError
+
+QUICKLY_EMBEDDED = 100
+"""Missing texts that a search embeds before it answers; more are left to `searchsvc index` or a server."""
+
+EXIT_FAILED = 1
+EXIT_NOTHING_FOUND = 3
+EXIT_INTERRUPTED = 130
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+PATHS = click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
+ROOTS = click.option(
+    "--root", "roots", multiple=True, type=click.Path(path_type=Path), help="Folder to search; repeatable. "
+    "Without any: the config file's, or the current folder."
+)  # fmt: skip
+JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+ALLOW_PATH = click.option(
+    "--allow-path", "allow_paths", multiple=True, type=click.Path(path_type=Path),
+    help="Folder beside the roots whose files may be read; repeatable.",
+)  # fmt: skip
+ALLOW_DOMAIN = click.option(
+    "--allow-domain", "allow_domains", multiple=True,
+    help="Host that may be fetched from, with all names below it, or 'all'; repeatable. Default: none.",
+)  # fmt: skip
+MODEL = click.option("--model", help="Embedding model by card name, or 'none' for search by words only.")
+
+
+def command(function: _F) -> _F:
+    """Turn errors into one line on stderr and the right exit code."""
+
+    @wraps(function)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(*args, **kwargs)
+        except SearchError as error:
+            click.echo(f"error: {error}", err=True)
+            sys.exit(EXIT_FAILED)
+        except KeyboardInterrupt:
+            click.echo("interrupted; what was committed is kept, run the command again to go on", err=True)
+            sys.exit(EXIT_INTERRUPTED)
+
+    return run  # type: ignore[return-value]
+
+
+def make_config(
+    context: click.Context, paths: tuple[Path, ...], *, name: str | None = None, **settings: Any
+) -> Config:
+    """Return the settings in force; those that are none are left to the config file and environment."""
+    roots: tuple[Root, ...] | None = tuple(make_root(path, name) for path in paths) or None
+    arguments = {"roots": roots, **settings, "data_dir": context.obj["data_dir"]}
+    return load(arguments, config_file=context.obj["config_file"])
+
+
+def ready_service(
+    context: click.Context, roots: tuple[Path, ...], model: str | None, *, refresh: bool = True
+) -> Any:
+    """Return a service whose index is up to date."""
+    from searchsvc.service import Service
+
+    service = Service(make_config(context, roots, model=model))
+    if refresh or not service.is_indexed:
+        try:
+            with progress_bar() as progress:
+                service.index(progress=progress)
+                service.embed(progress=progress, at_most=QUICKLY_EMBEDDED)
+        except IndexFault as error:
+            if not service.is_indexed:
+                raise
+            click.echo(f"searching the index as it is: {error}", err=True)
+    return service
+
+
+@contextmanager
+def progress_bar() -> Iterator[Callable[[str, int, int], None]]:
+    """Give a progress callback; a bar with ETA appears on a terminal once the work takes a while."""
+    from searchsvc.printing import ProgressBar
+
+    bar = ProgressBar()
+    try:
+        yield bar
+    finally:
+        bar.close()
+
+
+def print_json(value: Any) -> None:
+    """Print a value as JSON; bytes are encoded in base64."""
+    click.echo(json.dumps(value, default=_plain, ensure_ascii=False, indent=2))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode("ascii")
+    if is_dataclass(value) and not isinstance(value, type):
+        return asdict(value)
+    return str(value)
