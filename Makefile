@@ -1,5 +1,5 @@
 # Everything that must hold before a change lands; CI runs the same.
-.PHONY: check lint types test
+.PHONY: check lint types test docs
 
 check: lint types test
 
@@ -12,3 +12,7 @@ types:
 
 test:
 	python -m pytest
+
+docs:
+	mkdir -p docs
+	python -m searchsvc.serving.page > docs/tools.md

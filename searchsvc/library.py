@@ -180,11 +180,11 @@ class Library:
             return "there are no notes here"
         wanted = _comparable(asked.partition("#")[0])[:200]
         by_key = {_comparable(path): path for path in paths}
-        near = difflib.get_close_matches(wanted, by_key, n=3, cutoff=0.5)
+        near = difflib.get_close_matches(wanted, by_key, n=3, cutoff=0.6)
         if not near:
             by_stem = {_comparable(stem(path)): path for path in paths}
             name = wanted.rsplit("/", 1)[-1]
-            near = difflib.get_close_matches(stem(name), by_stem, n=3, cutoff=0.5)
+            near = difflib.get_close_matches(stem(name), by_stem, n=3, cutoff=0.6)
             by_key = by_stem
         if near:
             return f"nearest: {', '.join(by_key[key] for key in near)}"

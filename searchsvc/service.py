@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any, get_args
 
 from searchsvc.answering.find import MAX_HUBS, NoteCard, group, render_find
+from searchsvc.answering.graph import render_graph
 from searchsvc.answering.pack import Detail
 from searchsvc.answering.render import open_page, render
 from searchsvc.config import Config, Root
@@ -21,13 +22,15 @@ from searchsvc.embedding import load_card, load_embedder
 from searchsvc.embedding.base import Embedder
 from searchsvc.embedding.slot import ModelSlot
 from searchsvc.errors import ConfigError, NotFound, QueryError
+from searchsvc.index.graph import Graph
 from searchsvc.indexing import IndexReport, Progress, make_tokenizer
-from searchsvc.items import Answer, Hit, Mode, ProfileStatus, Ranking, RootStatus, Status
+from searchsvc.items import Answer, Hit, Mode, ProfileStatus, Ranking, Reply, RootStatus, Status
 from searchsvc.library import Library
 from searchsvc.ranking.corpus import Corpus
 from searchsvc.ranking.filters import Filters
 from searchsvc.ranking.fuse import POOL
 from searchsvc.searching import Pinned, Request, Searcher
+from searchsvc.tokens import cost
 from searchsvc.vault import Vault
 
 MIN_TOKENS = 100
@@ -61,6 +64,7 @@ class Service:
         self.documents = Documents(library, config)
         """Reads outlines, sections and documents; needs no index."""
         self._searcher = Searcher(self.vaults, self._tokenizer, self.slots)
+        self._known_graphs: tuple[Corpus | None, dict[str, Graph]] = None, {}
         self._known_cards: tuple[Corpus | None, dict[tuple[str, str], NoteCard]] = None, {}
 
     # Indexing
@@ -174,6 +178,29 @@ class Service:
         regions = group(ranking.hits, lambda hit: cards.get((hit.root, hit.path)) or _card_of(hit))
         hubs = [] if ranking.relevant else heapq.nsmallest(MAX_HUBS, cards.values(), key=_hub_order)
         return render_find(query, ranking, regions, hubs, self._budget(max_tokens))
+
+    def md_vault_index(
+        self,
+        query: str,
+        *,
+        node_id: str = "",
+        depth: int | None = None,
+        vault_path: str = "",
+        max_tokens: int = 4000,
+        cursor: str = "",
+    ) -> Reply:
+        """Say how notes link: stats, node, neighbors, search_type, most_connected, isolated or path."""
+        budget, name = self._budget(max_tokens), self._root_name(vault_path) if vault_path else ""
+        with self._searcher.pinned() as pinned:
+            made_for, graphs = self._known_graphs
+            if made_for is not pinned.corpus:
+                graphs = {}
+                self._known_graphs = pinned.corpus, graphs
+            if name not in graphs:
+                graphs[name] = Graph(pinned.named_catalogs(), name)
+            found = graphs[name].ask(query, node_id, depth)
+        page = render_graph(found, budget, cap=self.config.max_reply_tokens, cursor=cursor)
+        return Reply((page.text,), cost(page.text), (page.facts,), (), page.facts.get("cursor", ""))
 
     def status(self) -> Status:
         """Return the state of roots, profiles and background work."""

@@ -33,11 +33,11 @@ class Passage:
     manner: Manner = Manner()
     is_whole: bool = False
 
-    def selector(self, first: int) -> Any:
-        """Return what selects the passage from a line on."""
-        if self.is_whole and first <= self.first:
-            return self.source.location
-        return {"doc": self.source.location, "lines": [first, self.last]}
+    @property
+    def selector(self) -> Any:
+        """What selects it in another call."""
+        location = self.source.location
+        return location if self.is_whole else {"doc": location, "lines": [self.first, self.last]}
 
 
 def without_overlaps(passages: Iterable[Passage]) -> tuple[list[Passage], list[str]]:
@@ -84,7 +84,7 @@ def assemble(
     texts = ("\n".join(p.source.lines[p.first - 1 : p.last]) for p in passages)
     mark = mark_for(texts)
     galleries: dict[str, Gallery] = {}
-    reserve = min(budget // 4, cost(call([p.selector(p.first) for p in passages])) + 20)
+    reserve = min(budget // 4, cost(call([p.selector for p in passages])) + 20)
     reserve += min(budget // 4, sum(cost(note) + 3 for note in notes) + 5)
     blocks, rows, spent, images_left = list[str | Picture](), list[dict[str, Any]](), 0, max_images
     pending: list[Passage] = []
@@ -102,10 +102,8 @@ def assemble(
         spent += cost(head) + shown.cost + len(shown.blocks) + 1
         rows.append(_row(passage, shown.line_end))
         if shown.line_end < passage.last:
-            pending = [
-                replace(passage, first=max(shown.line_end + 1, passage.first)),
-                *passages[number + 1 :],
-            ]
+            left = replace(passage, first=max(shown.line_end + 1, passage.first), is_whole=False)
+            pending = [left, *passages[number + 1 :]]
             break
     said = [*notes, *(note for gallery in galleries.values() for note in gallery.notes)]
     rest = _rest(pending, call, budget // 4)
@@ -135,7 +133,7 @@ def _rest(pending: Sequence[Passage], call: Call, budget: int) -> str:
     """Return the call for what is left, for as many selectors as the budget holds."""
     selectors: list[Any] = []
     for passage in pending:
-        selectors.append(passage.selector(passage.first))
+        selectors.append(passage.selector)
         if cost(call(selectors)) > budget and len(selectors) > 1:
             selectors.pop()
             break

@@ -71,7 +71,7 @@ def _tree_reply(tree: Tree, rows: Sequence[TreeRow], is_cut: bool, budget: int) 
     body = [*notes, *lines, *([f'{left} headings more: {rest}, or path="<path#name>"'] if is_cut else [])]
     spent = cost("\n".join(body)) + cost(name) + 30
     saved = f", saves {max(0, 1 - spent / tree.cost):.0%}" if tree.cost else ""
-    head = f"{name} · {tree.lines} lines · {tree.cost} tok{saved} · id: path#name, then lines, tok"
+    head = f"{name} · {tree.lines} lines · {tree.cost} tok{saved}"
     text = "\n".join([head, *body])
     facts = tuple(
         {

@@ -9,8 +9,8 @@ from pydantic import Field
 from searchsvc.serving.tool import MaxTokens, Tool
 from searchsvc.serving.wire import WireReply, reply_to_wire
 
-Path = Annotated[str, Field(description="Note: path, id or unique name", min_length=1, max_length=5_000)]
-Uri = Annotated[str, Field(description="File, folder or allowed URL", min_length=1, max_length=5_000)]
+Path = Annotated[str, Field(description="Path or id", min_length=1, max_length=5_000)]
+Uri = Annotated[str, Field(description="Path or URL", min_length=1, max_length=5_000)]
 
 
 def _desk(ctx: Context[Any]) -> Any:
@@ -23,14 +23,14 @@ def md_tree(
     max_depth: Annotated[int, Field(ge=1, le=6)] = 6,
     max_tokens: MaxTokens = 4000,
 ) -> Annotated[CallToolResult, WireReply]:
-    """Outline a note: every heading with its id, lines and token cost. Cheap; use it before reading."""
+    """Outline a note: of every heading its name (id: path#name), lines and tokens. Use it before reading."""
     return reply_to_wire(_desk(ctx).md_tree(path, max_depth=max_depth, max_tokens=max_tokens))
 
 
 def md_section(
     path: Path,
     ctx: Context[Any],
-    heading: Annotated[str, Field(description="Id, heading or part of it", max_length=5_000)] = "",
+    heading: Annotated[str, Field(description="Or part of it", max_length=5_000)] = "",
     include_subsections: bool = True,
     max_tokens: MaxTokens = 4000,
 ) -> Annotated[CallToolResult, WireReply]:
@@ -50,11 +50,11 @@ def md_frontmatter(
 
 def list_documents(
     ctx: Context[Any],
-    root: Annotated[str, Field(description="Folder", max_length=5_000)] = ".",
+    root: Annotated[str, Field(max_length=5_000)] = ".",
     line_bounds: bool = False,
-    section_depth: Annotated[int | None, Field(description="Heading levels, 0 for none", ge=0, le=6)] = None,
+    section_depth: Annotated[int | None, Field(description="Heading levels", ge=0, le=6)] = None,
     max_tokens: MaxTokens = 4000,
-    cursor: Annotated[str, Field(description="From an earlier reply")] = "",
+    cursor: str = "",
 ) -> Annotated[CallToolResult, WireReply]:
     """List the documents of a folder with id, cost, summary and sections."""
     reply = _desk(ctx).list_documents(
@@ -84,7 +84,7 @@ def index_md(
     uri: Uri,
     ctx: Context[Any],
     max_tokens: MaxTokens = 4000,
-    cursor: Annotated[str, Field(description="From an earlier reply")] = "",
+    cursor: str = "",
 ) -> Annotated[CallToolResult, WireReply]:
     """Tabulate the sections (heading, line, images, characters, tokens) of a file, URL or folder."""
     return reply_to_wire(_desk(ctx).index_md(uri, max_tokens=max_tokens, cursor=cursor))
@@ -93,7 +93,7 @@ def index_md(
 def read_md_with_images(
     uri: Uri,
     ctx: Context[Any],
-    section: Annotated[str, Field(description="Id or heading", max_length=5_000)] = "",
+    section: Annotated[str, Field(max_length=5_000)] = "",
     line_range: Annotated[list[int] | None, Field(description="[first, last]")] = None,
     max_images: Annotated[int, Field(ge=0, le=50)] = 10,
     max_tokens: MaxTokens = 12_000,

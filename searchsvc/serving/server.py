@@ -30,6 +30,10 @@ _FIRST_INDEX_SECONDS = 20.0
 """How long a question waits for an index that is being made for the first time."""
 
 
+_UNSAID = frozenset(("title", "maxLength", "minLength", "maxItems", "additionalProperties"))
+_UNSAID_OF_RESULTS = _UNSAID | {"default", "description"}
+
+
 class Desk:
     """What tools reach through the lifespan: the service, made in the background."""
 
@@ -64,10 +68,17 @@ class Server(MCPServer[Desk]):
             described = inspect.getdoc(tool.function)
             self.add_tool(tool.function, title=tool.title, description=described, annotations=annotations)
             self._aliases[tool.function.__name__] = tool.aliases
-        listed = {tool.name: tool.parameters for tool in self._tool_manager.list_tools()}
+        for listed in self.listed_tools():
+            _slim(listed.parameters, _UNSAID)
+            _slim(listed.output_schema, _UNSAID_OF_RESULTS)
+            _keep_required(listed.output_schema)
         self._parameters: dict[str, dict[str, Any]] = {
-            name: schema["properties"] for name, schema in listed.items()
+            listed.name: listed.parameters["properties"] for listed in self.listed_tools()
         }
+
+    def listed_tools(self) -> list[Any]:
+        """Return the tools with their schemas, in the order in which they are listed."""
+        return list(self._tool_manager.list_tools())
 
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Desk, Any] | None = None
@@ -99,6 +110,28 @@ class Server(MCPServer[Desk]):
             if value is not None:
                 accepted[target] = _read_text(value, known[target])
         return accepted
+
+
+def _slim(schema: Any, unsaid: frozenset[str]) -> None:
+    """Take keywords out of a schema as it is listed: what a model learns nothing from costs it tokens.
+
+    Arguments and results are still checked against the whole schema.
+    """
+    if isinstance(schema, list):
+        for item in schema:
+            _slim(item, unsaid)
+    elif isinstance(schema, dict):
+        for key in unsaid & schema.keys():
+            if not isinstance(schema[key], dict):  # a parameter may be called as a keyword is
+                del schema[key]
+        for value in schema.values():
+            _slim(value, unsaid)
+
+
+def _keep_required(schema: dict[str, Any] | None) -> None:
+    """Leave out of the schema of a result what it need not have."""
+    if schema and "required" in schema:
+        schema["properties"] = {name: schema["properties"][name] for name in schema["required"]}
 
 
 def _read_text(value: Any, schema: dict[str, Any]) -> Any:

@@ -6,7 +6,8 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-MaxTokens = Annotated[int, Field(description="Budget of the reply", ge=100, le=100_000)]
+MaxTokens = Annotated[int, Field(ge=100)]
+"""Budget of the reply; the server has a cap of its own."""
 
 
 @dataclass(frozen=True, slots=True)

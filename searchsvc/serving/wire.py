@@ -2,25 +2,9 @@
 
 from mcp.server.mcpserver import Image
 from mcp.types import CallToolResult, ImageContent, TextContent
-from pydantic import BaseModel, Field
+from pydantic import BaseModel
 
 from searchsvc.items import Answer, Hit, ProfileStatus, Reply, RootStatus, Status
-
-
-class WireHit(BaseModel):
-    """One section."""
-
-    id: str
-    root: str
-    path: str
-    heading: str = Field(description="Heading path")
-    lines: list[int] = Field(description="First and last line, 1-based")
-    tokens: int
-    score: float
-    shown: str = Field(description="full, window or list")
-    why: list[str]
-    channels: dict[str, list[float]] = Field(default={}, description="Rank and score by channel")
-    terms: dict[str, float] = {}
 
 
 class WireAnswer(BaseModel):
@@ -28,7 +12,8 @@ class WireAnswer(BaseModel):
 
     relevant: bool
     total: int
-    hits: list[WireHit]
+    hits: list[dict[str, object]]
+    """Of each: id, root, path, heading, lines (first and last), tokens, score, how it is shown, why."""
     cursor: str = ""
     notices: list[str] = []
 
@@ -36,7 +21,6 @@ class WireAnswer(BaseModel):
 class WireReply(BaseModel):
     """What a reading tool answers."""
 
-    tokens: int
     rows: list[dict[str, object]]
     notes: list[str] = []
     rest: str = ""
@@ -70,7 +54,7 @@ def reply_to_wire(reply: Reply) -> CallToolResult:
         else Image(data=block.data, format=block.media_type.rpartition("/")[2]).to_image_content()
         for block in reply.blocks
     ]
-    facts = WireReply(tokens=reply.cost, rows=list(reply.rows), notes=list(reply.notes), rest=reply.rest)
+    facts = WireReply(rows=list(reply.rows), notes=list(reply.notes), rest=reply.rest)
     return CallToolResult(
         content=[*content], structured_content=facts.model_dump(mode="json", exclude_defaults=True)
     )
@@ -86,20 +70,23 @@ def status_to_wire(status: Status) -> WireStatus:
     )
 
 
-def _hit(hit: Hit, shape: str) -> WireHit:
-    return WireHit(
-        id=hit.id,
-        root=hit.root,
-        path=hit.path,
-        heading=" > ".join(hit.section.heading_path),
-        lines=[hit.section.line_start, hit.section.line_end],
-        tokens=hit.cost,
-        score=hit.score,
-        shown=shape,
-        why=list(hit.why),
-        channels={name: [score.rank, score.score] for name, score in hit.channels.items()},
-        terms=hit.terms,
-    )
+def _hit(hit: Hit, shape: str) -> dict[str, object]:
+    facts: dict[str, object] = {
+        "id": hit.id,
+        "root": hit.root,
+        "path": hit.path,
+        "heading": " > ".join(hit.section.heading_path),
+        "lines": [hit.section.line_start, hit.section.line_end],
+        "tokens": hit.cost,
+        "score": hit.score,
+        "shown": shape,
+        "why": list(hit.why),
+    }
+    if hit.channels:
+        facts["channels"] = {name: [score.rank, score.score] for name, score in hit.channels.items()}
+    if hit.terms:
+        facts["terms"] = hit.terms
+    return facts
 
 
 def _root(root: RootStatus) -> dict[str, object]:
