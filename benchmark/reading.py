@@ -115,8 +115,9 @@ def _economy(folder: Path) -> Economy:
 
 def _pooled(economies: Sequence[Economy]) -> Economy:
     sums = [sum(getattr(e, name) for e in economies) for name in ("notes", "whole", "tree", "section")]
-    median = sum(e.notes * e.median for e in economies) // sums[0]
-    return Economy("pooled", *sums, median)
+    median = sum(e.notes * e.median for e in economies) // max(sums[0], 1)
+    notes, whole, tree, section = sums
+    return Economy("pooled", notes, whole, tree, section, median)
 
 
 def _speed(corpora: Sequence[Path]) -> dict[str, Any]:

@@ -171,7 +171,7 @@ class Documents:
             except SearchError as error:
                 if lines is None:
                     raise
-                notes.append(f"{error}; line_range is used instead")
+                notes.append(f"line_range is used: {error}")
         if passage is None:
             passage = whole_or_lines(source, source.location, lines, manner, notes)
         passages = [passage] if passage else []

@@ -47,9 +47,7 @@ def section(
 ) -> Reply:
     """Return one section of a file, verbatim, by id, heading or a part of it."""
     documents, name = _open(path)
-    return documents.md_section(
-        name, heading, include_subsections=include_subsections, max_tokens=max_tokens
-    )
+    return documents.md_section(name, heading, include_subsections=include_subsections, max_tokens=max_tokens)
 
 
 def read(

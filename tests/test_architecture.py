@@ -51,7 +51,9 @@ ROOMS = {
     "config": Room({"errors"}, inside={"yaml", "platformdirs"}),
     "tokens": Room({"items"}, inside={"Stemmer"}),
     "languages": Room({"tokens"}),
-    "reading": Room(NOUNS | {"tokens", ""}, {"markdown_it", "yaml", "pathspec"}, {"httpx", "PIL", "resvg_py"}),
+    "reading": Room(
+        NOUNS | {"tokens", ""}, {"markdown_it", "yaml", "pathspec"}, {"httpx", "httpcore", "PIL", "resvg_py"}
+    ),
     "embedding": Room(
         NOUNS,
         {"numpy"},

@@ -84,7 +84,8 @@ def assemble(
     texts = ("\n".join(p.source.lines[p.first - 1 : p.last]) for p in passages)
     mark = mark_for(texts)
     galleries: dict[str, Gallery] = {}
-    reserve = min(budget // 4, cost(call([p.selector for p in passages])) + 20)
+    whole = call([passage.selector for passage in passages]) if passages else ""
+    reserve = min(budget // 4, cost(whole) + 20)
     reserve += min(budget // 4, sum(cost(note) + 3 for note in notes) + 5)
     blocks, rows, spent, images_left = list[str | Picture](), list[dict[str, Any]](), 0, max_images
     pending: list[Passage] = []

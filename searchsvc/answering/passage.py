@@ -53,8 +53,8 @@ class Gallery:
 
     left: int = 0
     """How many more pictures may be sent."""
-    sent: dict[str, int] = field(default_factory=dict)
-    """Line at which each picture of the document was sent, by its address."""
+    sent: dict[bytes, int] = field(default_factory=dict)
+    """Line at which each picture of the document was sent, by its bytes: names of one file may differ."""
     notes: list[str] = field(default_factory=list)
     """What happened to pictures that were not sent."""
 
@@ -197,16 +197,18 @@ def _stand_in(
     if manner.images == "omit":
         about = source.caption(image)
         return f"[image omitted: {name} — {about}]" if about else f"[image omitted: {name}]", None
-    key = image.source
-    if key in gallery.sent:
-        return f"[image: {name}, shown above at L{gallery.sent[key]}]", None
-    if gallery.left <= 0:
+    if gallery.left <= 0 and not gallery.sent:  # nothing to load for
         gallery.notes.append(f"L{image.line}: {name} is not sent: the limit of images is reached")
         return "", None
     try:
         picture = source.show(image)
     except SearchError as error:
         gallery.notes.append(f"L{image.line}: {name} is not sent: {one_line(str(error))}")
+        return "", None
+    if picture.data in gallery.sent:
+        return f"[image: {name}, shown above at L{gallery.sent[picture.data]}]", None
+    if gallery.left <= 0:
+        gallery.notes.append(f"L{image.line}: {name} is not sent: the limit of images is reached")
         return "", None
     if picture_cost(picture) > budget:
         gallery.notes.append(
@@ -215,7 +217,7 @@ def _stand_in(
         )
         return "", None
     gallery.left -= 1
-    gallery.sent[key] = image.line
+    gallery.sent[picture.data] = image.line
     about = source.caption(image)
     return f"[image: {name} — {about}]" if about else f"[image: {name}]", picture
 

@@ -8,9 +8,9 @@ apart.
 import difflib
 import heapq
 import json
+import posixpath
 import re
-from bisect import bisect_left
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import pairwise
@@ -18,17 +18,20 @@ from typing import Any, Literal, get_args
 
 from searchsvc.errors import NotFound, QueryError
 from searchsvc.index.catalog import Catalog
+from searchsvc.index.edges import Edges
 from searchsvc.index.node_names import Named, Names, and_more, fold, make_ids, plain, quote
 from searchsvc.items import DeadLink, GraphNode, GraphQuery, GraphReply, GraphStep
 
 UNTYPED = "untyped"
 MAX_DISTANCE = 5
 MAX_LISTED = 100
+MAX_MISSING = 100_000
 DEFAULT_DISTANCE = 1
 DEFAULT_LISTED = 10
 _EXAMPLES = 3
 _TYPES_SHOWN = 12
 _COMPARED = 200
+_MAX_SPLITS = 8
 _ARROW = re.compile(r"\s*(?:-*>|→)\s*")
 
 
@@ -68,22 +71,18 @@ class Graph:
         self._dead: dict[int, list[tuple[int, str]]] = {}
         for root, catalog, _ in catalogs:
             place_of = {note: place for (name, note), place in places.items() if name == root}
-            # A number for each pair takes a fraction of the memory of a tuple.
             links.update(
                 place_of[source] * size + place_of[target]
                 for source, target in catalog.edges()
                 if source != target
             )
             for _, note, link, _ in catalog.links(open_only=True):
-                self._dead.setdefault(place_of[note], []).append((link.line, plain(link.target)))
-        self._out: list[list[int]] = [[] for _ in range(size)]
-        self._in: list[list[int]] = [[] for _ in range(size)]
-        for pair in sorted(links):
-            source, target = divmod(pair, size)
-            self._out[source].append(target)
-            self._in[target].append(source)
-        self._edges, self._links = len(links), links.total()
-        self._repeated = {pair: times for pair, times in links.items() if times > 1}
+                folder = posixpath.dirname(self._notes[place_of[note]].path)
+                target = plain(link.target if link.wiki else _joined(folder, link.target))
+                self._dead.setdefault(place_of[note], []).append((link.line, target))
+        for found in self._dead.values():
+            found.sort()
+        self._edges = Edges(size, links)
 
     def _read_properties(
         self, catalogs: Iterable[tuple[str, Catalog, Any]], places: dict[tuple[str, int], int]
@@ -101,13 +100,13 @@ class Graph:
         """Answer one of the queries of ``GraphQuery``.
 
         ``node_id`` is a type for ``search_type`` and ``a>b`` for ``path``; ``depth`` is how far
-        ``neighbors`` go and how many ``most_connected`` notes are wanted. What a query does not use is
-        not looked at. Raises ``QueryError`` for what cannot be asked or is ambiguous, ``NotFound`` for a
-        note or type that is not there.
+        ``neighbors`` go, how many ``most_connected`` notes are wanted, and how many targets of dead links
+        ``stats`` lists. What a query does not use is not looked at. Raises ``QueryError`` for what cannot
+        be asked or is ambiguous, ``NotFound`` for a note or type that is not there.
         """
         far, many = (DEFAULT_DISTANCE, DEFAULT_LISTED) if depth is None else (depth, depth)
         ways: dict[str, Callable[[], GraphReply]] = {
-            "stats": self.stats,
+            "stats": lambda: self.stats(many),
             "node": lambda: self.node(node_id),
             "neighbors": lambda: self.neighbors(node_id, far),
             "search_type": lambda: self.of_type(node_id),
@@ -122,21 +121,22 @@ class Graph:
             raise QueryError(f"query is {quote(query)}, expected one of: {', '.join(known)}{hint}")
         return ways[query]()
 
-    def stats(self) -> GraphReply:
-        """Count notes, edges, dead links and types; list the missing notes that most links ask for."""
+    def stats(self, count: int = DEFAULT_LISTED) -> GraphReply:
+        """Count notes, edges, dead links and types; list ``count`` (1 to 100,000) targets of dead links."""
+        _check(count, MAX_MISSING, "how many targets of dead links are listed")
         missing = self._missing()
         return GraphReply(
             "stats",
             counts={
                 "nodes": len(self._ids),
-                "edges": self._edges,
-                "links": self._links,
+                "edges": self._edges.total,
+                "links": self._edges.links,
                 "dead_links": sum(map(len, self._dead.values())),
                 "dead_targets": len(missing),
-                "isolated": sum(not self._degree(place) for place in range(len(self._ids))),
+                "isolated": sum(not self._edges.degree(place) for place in range(len(self._ids))),
             },
             types=self._type_counts,
-            dead=tuple(missing),
+            dead=tuple(missing[:count]),
         )
 
     def node(self, node_id: str) -> GraphReply:
@@ -149,7 +149,7 @@ class Graph:
             asked=self._ids[place],
             names={"types": self._types[place], "aliases": note.aliases, "tags": self._tags[place]},
             nodes=(self._node(place),),
-            steps=tuple(self._around(place, 1)),
+            steps=self._around(place, 1),
             dead=tuple(dead),
         )
 
@@ -160,7 +160,7 @@ class Graph:
         """
         _check(depth, MAX_DISTANCE, "how many links away")
         place = self._find(node_id, "neighbors")
-        steps = tuple(self._around(place, depth))
+        steps = self._around(place, depth)
         counts = Counter(str(step.distance) for step in steps)
         return GraphReply(
             "neighbors", self._ids[place], dict(counts), nodes=(self._node(place),), steps=steps
@@ -171,12 +171,7 @@ class Graph:
         name = fold(_unlinked(wanted))
         known = {fold(spelled): spelled for spelled, _ in self._type_counts}
         if name not in known:
-            near = [known[text] for text in difflib.get_close_matches(name[:_COMPARED], known, n=3)]
-            listed = list(dict.fromkeys([*near, *known.values()]))
-            there_are = f"the types here are: {and_more(listed, _TYPES_SHOWN)}" if listed else "no notes here"
-            if not name:
-                raise QueryError(f"query 'search_type' needs node_id, a type; {there_are}")
-            raise NotFound(f"no note has type {quote(wanted)}; {there_are}; give one of them as node_id")
+            raise self._no_type(wanted, known)
         places = [
             place
             for place, types in enumerate(self._types)
@@ -193,21 +188,20 @@ class Graph:
 
     def isolated(self) -> GraphReply:
         """Return the notes without edges, by id."""
-        places = (place for place in range(len(self._ids)) if not self._degree(place))
+        places = (place for place in range(len(self._ids)) if not self._edges.degree(place))
         return GraphReply("isolated", nodes=tuple(map(self._node, places)))
 
     def path_of(self, pair: str) -> GraphReply:
         """Return the path between two notes given as ``a>b``; see ``path``."""
         # A sign may be part of a name.
         signs = [*(sign.span() for sign in _ARROW.finditer(pair)), *(_spans(pair, ">"))]
-        splits = [(pair[:start], pair[end:]) for start, end in signs]
+        splits = dict.fromkeys((pair[:start].strip(), pair[end:].strip()) for start, end in signs)
         errors = []
-        for a, b in dict.fromkeys(splits):
-            if a.strip() and b.strip():
-                try:
-                    return self.path(a, b)
-                except NotFound as error:
-                    errors.append(error)
+        for a, b in [both for both in splits if all(both)][:_MAX_SPLITS]:
+            try:
+                return self.path(a, b)
+            except NotFound as error:
+                errors.append(error)
         if errors:
             raise errors[0]
         hubs = [self._ids[place] for place in self._hubs(2)]
@@ -224,11 +218,10 @@ class Graph:
         start, goal = self._find(a, "path"), self._find(b, "path")
         if start == goal:
             raise QueryError(f"{quote(a)} and {quote(b)} are the same note; expected two notes as 'a>b'")
-        along = self._way(start, goal, self._out.__getitem__)
-        across = self._way(start, goal, self._next_to)
+        along, across = self._edges.along(start, goal), self._edges.across(start, goal)
         counts = {}
         if not across:
-            counts = {"from": len(self._part(start)), "to": len(self._part(goal))}
+            counts = {"from": self._edges.part(start), "to": self._edges.part(goal)}
         return GraphReply(
             "path",
             f"{self._ids[start]}>{self._ids[goal]}",
@@ -239,6 +232,14 @@ class Graph:
         )
 
     # Within
+
+    def _no_type(self, wanted: str, known: dict[str, str]) -> NotFound | QueryError:
+        near = difflib.get_close_matches(fold(wanted)[:_COMPARED], known, n=3)
+        types = [known[name] for name in dict.fromkeys([*near, *known]) if name != UNTYPED]
+        there_are = f"there are: {and_more(types, _TYPES_SHOWN)}" if types else "no note here has a type"
+        if not wanted.strip():
+            return QueryError(f"query 'search_type' needs node_id, a type; {there_are}")
+        return NotFound(f"no note has type {quote(wanted)}; {there_are}; {UNTYPED!r} lists those without")
 
     def _find(self, node_id: str, query: str) -> int:
         if not self._ids:
@@ -261,7 +262,8 @@ class Graph:
         for types in self._types:
             spelled.update(types or (UNTYPED,))
             notes.update({fold(text) for text in types} or (UNTYPED,))
-        usual = {fold(text): text for text in sorted(spelled, key=lambda text: (spelled[text], text))}
+        ordered = sorted(spelled, key=lambda text: (-spelled[text], text))
+        usual = {fold(text): text for text in reversed(ordered)}
         return tuple(
             (usual[name], notes[name]) for name in sorted(notes, key=lambda name: (-notes[name], name))
         )
@@ -280,12 +282,9 @@ class Graph:
             for name in sorted(found, key=lambda name: (-times[name], name))
         ]
 
-    def _degree(self, place: int) -> int:
-        return len(self._out[place]) + len(self._in[place])
-
     def _hubs(self, count: int) -> list[int]:
         def order(place: int) -> tuple[int, int, int]:
-            return -self._degree(place), -len(self._in[place]), place
+            return -self._edges.degree(place), -len(self._edges.into[place]), place
 
         return heapq.nsmallest(count, range(len(self._ids)), key=order)
 
@@ -295,80 +294,33 @@ class Graph:
             location=self._locations[place],
             title=self._notes[place].title,
             types=self._types[place],
-            links_in=len(self._in[place]),
-            links_out=len(self._out[place]),
+            links_in=len(self._edges.into[place]),
+            links_out=len(self._edges.out[place]),
             dead=len(self._dead.get(place, ())),
         )
 
-    def _next_to(self, place: int) -> list[int]:
-        """Return the notes one link away: linked both ways, then those it links to, then those linking."""
-        out, into = self._out[place], self._in[place]
-        sources, targets = set(into), set(out)
-        return [
-            *(other for other in out if other in sources),
-            *(other for other in out if other not in sources),
-            *(other for other in into if other not in targets),
-        ]
-
-    def _around(self, start: int, depth: int) -> Iterator[GraphStep]:
-        seen, ring = {start}, [start]
-        for distance in range(1, depth + 1):
-            further = []
-            for via in ring:
-                for place in self._next_to(via):
-                    if place not in seen:
-                        seen.add(place)
-                        further.append(place)
-                        yield self._step(via, place, distance)
-            ring = further
-
     def _step(self, via: int, place: int, distance: int) -> GraphStep:
-        out, into = self._count(via, place), self._count(place, via)
+        out, into = self._edges.count(via, place), self._edges.count(place, via)
         direction: Literal["out", "in", "both"] = "both" if out and into else "out" if out else "in"
         return GraphStep(self._node(place), direction, self._ids[via], distance, out + into)
 
-    def _count(self, source: int, target: int) -> int:
-        """Return how many links make up an edge; 0 when there is none."""
-        targets = self._out[source]
-        at = bisect_left(targets, target)
-        if at == len(targets) or targets[at] != target:
-            return 0
-        return self._repeated.get(source * len(self._ids) + target, 1)
-
-    def _way(self, start: int, goal: int, next_to: Callable[[int], list[int]]) -> list[int]:
-        """Return the places on a shortest way, both ends included; nothing when there is none."""
-        before = {start: start}
-        queue = deque([start])
-        while queue and goal not in before:
-            via = queue.popleft()
-            for place in next_to(via):
-                if place not in before:
-                    before[place] = via
-                    queue.append(place)
-        if goal not in before:
-            return []
-        way = [goal]
-        while way[-1] != start:
-            way.append(before[way[-1]])
-        return way[::-1]
+    def _around(self, place: int, depth: int) -> tuple[GraphStep, ...]:
+        found = self._edges.around(place, depth)
+        return tuple(self._step(via, other, distance) for other, via, distance in found)
 
     def _steps(self, way: list[int]) -> tuple[GraphStep, ...]:
         pairs = pairwise(way)
         return tuple(self._step(via, place, distance) for distance, (via, place) in enumerate(pairs, 1))
 
-    def _part(self, start: int) -> set[int]:
-        """Return all places that links in any direction connect with one."""
-        seen, open_ = {start}, [start]
-        while open_:
-            new = {place for place in self._next_to(open_.pop()) if place not in seen}
-            seen |= new
-            open_ += new
-        return seen
-
 
 def _check(depth: int, most: int, meaning: str) -> None:
     if not 1 <= depth <= most:
         raise QueryError(f"depth is {depth}, expected 1 to {most} ({meaning})")
+
+
+def _joined(folder: str, target: str) -> str:
+    """Return the target of a Markdown link relative to the root, the same from whatever note it is linked."""
+    return posixpath.normpath(posixpath.join("" if target.startswith("/") else folder, target.lstrip("/")))
 
 
 def _spans(text: str, sign: str) -> Iterator[tuple[int, int]]:

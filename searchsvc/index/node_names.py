@@ -7,15 +7,16 @@ import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import count
+from itertools import compress, count, repeat
 
 from searchsvc.errors import NotFound, QueryError
 
 _UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\\s]+")
+_NOTE_SUFFIX = re.compile(r"\.(md|markdown|mdx|qmd)$")
 _SHOWN = 5
 _MAX_QUOTED = 80
 _MAX_COMPARED = 200
-_CLOSE = 0.5
+_CLOSE = 0.6
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,8 @@ class Named:
 
 def plain(text: str) -> str:
     """Return a text on one line, in composed letters, with single blanks."""
+    if text.isascii() and text.isprintable() and "  " not in text:
+        return text.strip()
     return _UNSEEN.sub(" ", unicodedata.normalize("NFC", text)).strip()
 
 
@@ -80,7 +83,7 @@ def make_ids(notes: Sequence[Named], *, several_roots: bool) -> list[str]:
     ids = [form[level[place]] for place, form in enumerate(forms)]
     taken = {*holders, *owners}
     for place in sorted(clashing, key=lambda place: (notes[place].root, notes[place].path)):
-        numbered = (f"{ids[place]}-{number}" for number in count(1))
+        numbered = (f"{forms[place][1]}-{number}" for number in count(1))
         ids[place] = next(text for text in numbered if fold(text) not in taken)
         taken.add(fold(ids[place]))
     return ids
@@ -97,27 +100,19 @@ def _forms(note: Named, *, several_roots: bool) -> list[str]:
 
 
 class Names:
-    """Finds the note that a caller means."""
+    """Finds the note that a caller means.
+
+    Only ids are kept in a table: tables of all the other names would take more memory than the graph, and
+    a look at every note takes no longer than a few milliseconds for each ten thousand.
+    """
 
     def __init__(self, notes: Sequence[Named], ids: Sequence[str], hubs: Sequence[str]) -> None:
         """Take the notes with their ids in one order; ``hubs`` are ids to offer when nothing is near."""
+        self._notes = notes
         self._ids = ids
         self._hubs = hubs
         self._by_id = {fold(name): place for place, name in enumerate(ids)}
-        self._as_written: dict[str, list[int]] = {}
-        self._by_path: dict[str, list[int]] = {}
-        self._by_form: dict[str, list[int]] = {}
-        self._by_stem: dict[str, list[int]] = {}
-        self._by_title: dict[str, list[int]] = {}
-        for place, note in enumerate(notes):
-            bare = _bare(note.path)
-            spellings = [note.path, bare]
-            spellings += [f"{note.root}{sign}{text}" for sign in ":/" for text in (note.path, bare)]
-            _add(self._as_written, place, map(plain, spellings))
-            _add(self._by_path, place, map(fold, spellings))
-            _add(self._by_form, place, (fold(text.replace("/", "_")) for text in spellings))
-            _add(self._by_stem, place, map(fold, map(posixpath.basename, (note.path, bare))))
-            _add(self._by_title, place, map(fold, (note.title, *note.aliases)))
+        self._roots = {note.root for note in notes}
 
     def find(self, asked: str) -> int:
         """Return the place of the note that an id, path, title, alias or section id names.
@@ -134,9 +129,11 @@ class Names:
                 )
             if places:
                 return places[0]
+        near, hubs = self.nearest(asked), ", ".join(self._hubs)
+        hint = f"nearest ids: {', '.join(near)}" if near else f"nor any like it; most linked: {hubs}"
         raise NotFound(
-            f"no note {quote(asked)}; nearest ids: {and_more(self.nearest(asked))}; "
-            "give one of them as node_id, or find the note by its content with md_find"
+            f"no note {quote(asked)}; {hint}; give an id as node_id, or find the note by its content "
+            "with md_find"
         )
 
     def _called(self, spelled: str) -> list[int]:
@@ -144,39 +141,67 @@ class Names:
         folded = fold(spelled)
         if folded in self._by_id:
             return [self._by_id[folded]]
-        if spelled in self._as_written:
-            return self._as_written[spelled]
-        for names in (self._by_path, self._by_form, self._by_stem):
-            if folded in names:
-                return names[folded]
-        return self._ending(folded) or self._by_title.get(folded, [])
+        asked = [("", spelled)]
+        asked += [
+            (root, spelled[len(root) + 1 :])
+            for root in self._roots
+            if spelled.startswith((f"{root}:", f"{root}/", f"{root}_"))
+        ]
+        paths = [plain(note.path) for note in self._notes]
+        for root, name in asked:
+            if found := self._those(root, (_is_called(path, name) for path in paths)):
+                return found
+        paths = [fold(path) for path in paths]
+        for is_called in (_is_called, _is_form, _ends_in):
+            for root, name in asked:
+                if found := self._those(root, map(is_called, paths, repeat(fold(name)))):
+                    return found
+        return [
+            place
+            for place, note in enumerate(self._notes)
+            if folded == fold(note.title) or folded in map(fold, note.aliases)
+        ]
 
-    def _ending(self, folded: str) -> list[int]:
-        """Return the notes whose path ends in these names, of which there are several."""
-        tail = f"/{folded}"
-        if "/" not in folded:
-            return []
-        found = (place for text, places in self._by_path.items() if text.endswith(tail) for place in places)
-        return list(dict.fromkeys(found))
+    def _those(self, root: str, called: Iterable[bool]) -> list[int]:
+        """Return the places that were found true, of notes of one root if it is given."""
+        return [place for place in compress(count(), called) if root in ("", self._notes[place].root)]
 
     def nearest(self, asked: str) -> list[str]:
-        """Return the ids most like a name that no note has; the hubs when there are none."""
+        """Return the ids most like a name that no note has, by id, title and aliases."""
         wanted = fold(asked.partition("#")[0] or asked)[:_MAX_COMPARED]
-        name = wanted.rpartition("/")[2] or wanted
-        holding = [text for text in self._ids if name in fold(text)] if name else []
+        name = _NOTE_SUFFIX.sub("", wanted.rpartition("/")[2] or wanted)
+        if not name:
+            return []
+        holding = [text for text in self._ids if name in fold(text)]
         near = heapq.nsmallest(_SHOWN, holding, key=lambda text: (len(text), text))
-        if len(near) < _SHOWN and name:
-            known: dict[str, int] = {title: places[0] for title, places in self._by_title.items()}
-            known |= self._by_id
+        if len(near) < _SHOWN:
+            known = {
+                fold(text): place
+                for place, note in enumerate(self._notes)
+                for text in (*note.aliases, note.title)
+            } | self._by_id
             close = difflib.get_close_matches(name, known, n=_SHOWN, cutoff=_CLOSE)
             near += [self._ids[known[text]] for text in close]
-        return list(dict.fromkeys(near))[:_SHOWN] or list(self._hubs[:_SHOWN])
+        return list(dict.fromkeys(near))[:_SHOWN]
 
 
-def _add(names: dict[str, list[int]], place: int, spellings: Iterable[str]) -> None:
-    for spelled in dict.fromkeys(spellings):
-        if spelled:
-            names.setdefault(spelled, []).append(place)
+def _is_called(path: str, name: str) -> bool:
+    """Tell whether a path is a name, but for the suffix of the file."""
+    if not path.startswith(name):
+        return False
+    rest = path[len(name) :]
+    return not rest or (rest[0] == "." and "." not in rest[1:] and "/" not in rest)
+
+
+def _is_form(path: str, name: str) -> bool:
+    return "_" in name and _is_called(path.replace("/", "_"), name)
+
+
+def _ends_in(path: str, name: str) -> bool:
+    """Tell whether a path ends in the names of another, whole names only."""
+    path, name = f"/{path}", f"/{name}"
+    at = path.rfind(name)
+    return at >= 0 and _is_called(path[at:], name)
 
 
 def _spellings(asked: str) -> Iterable[str]:

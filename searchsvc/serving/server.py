@@ -11,9 +11,10 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
+from mcp import MCPError
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
-from mcp.types import ToolAnnotations
+from mcp.types import INVALID_PARAMS, ToolAnnotations
 from pydantic import ValidationError
 
 from searchsvc import __version__
@@ -84,8 +85,11 @@ class Server(MCPServer[Desk]):
         self, name: str, arguments: dict[str, Any], context: Context[Desk, Any] | None = None
     ) -> Any:
         """Check argument names, read numbers and lists sent as text, and translate errors."""
-        if name in self._parameters:
-            arguments = self._accept(name, arguments)
+        if name not in self._parameters:
+            near = difflib.get_close_matches(name, self._parameters, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(self._parameters)}"
+            raise MCPError(INVALID_PARAMS, f"Unknown tool: {name[:100]}; {hint}")
+        arguments = self._accept(name, arguments)
         try:
             return await super().call_tool(name, arguments, context)
         except ToolError as error:

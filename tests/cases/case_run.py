@@ -7,6 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from case_images import ReadWithImages
 from case_notes import Backlinks, FrontMatter, Images, Links, Outline, ReadSection, Resolve, Tags
 from case_ops import Index, Op, ReadEach
 from case_searches import Search, Steps
@@ -15,9 +16,12 @@ from case_world import NotBuilt, World
 OPS: dict[str, type[Op]] = {
     "outline": Outline, "section": ReadSection, "frontmatter": FrontMatter, "tags": Tags,
     "links": Links, "backlinks": Backlinks, "resolve": Resolve, "images": Images,
-    "index": Index, "search": Search, "steps": Steps, "read_each": ReadEach,
+    "read_with_images": ReadWithImages, "index": Index, "search": Search, "steps": Steps,
+    "read_each": ReadEach,
 }  # fmt: skip
-NOT_BUILT = {"import": "EPUB import", "read_with_images": "read_md_with_images"}
+NOT_BUILT = {"import": "EPUB import"}
+SESSIONS = ("mcp_session", "mcp_parallel")
+"""Cases about a server; see test_mcp_cases.py."""
 KNOWN_KEYS = frozenset("id source area what files call expect basis why".split())
 
 
