@@ -24,10 +24,11 @@ from searchsvc.library import Found, Library
 from searchsvc.reading.access import Place, locate_folder
 from searchsvc.reading.decode import decode
 from searchsvc.reading.frontmatter import read_front_matter
+from searchsvc.reading.hosts import is_address
 from searchsvc.reading.manifest import DocumentEntry, Manifest, read_manifest
 from searchsvc.reading.outline import Outline, outline_of
 from searchsvc.reading.sections import INTRO
-from searchsvc.reading.web import fetch, is_address
+from searchsvc.reading.web import fetch
 from searchsvc.selecting import Selection, whole_or_lines
 from searchsvc.tokens import cost
 

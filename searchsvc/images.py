@@ -11,10 +11,11 @@ from searchsvc.config import Config, Root
 from searchsvc.errors import AccessDenied, NotFound, SearchError
 from searchsvc.items import Image, Picture
 from searchsvc.reading.access import Place, locate_attachment, read_bytes
+from searchsvc.reading.hosts import is_address
 from searchsvc.reading.links import IMAGE_STUB
 from searchsvc.reading.manifest import ImageEntry
 from searchsvc.reading.pictures import make_picture, read_data_uri
-from searchsvc.reading.web import fetch, is_address
+from searchsvc.reading.web import fetch
 
 _MAX_WALKED = 200_000
 """Files looked at for an image that is embedded by its name alone."""

@@ -191,6 +191,7 @@ class Service:
     ) -> Reply:
         """Say how notes link: stats, node, neighbors, search_type, most_connected, isolated or path."""
         budget, name = self._budget(max_tokens), self._root_name(vault_path) if vault_path else ""
+        self._refresh_changed()
         with self._searcher.pinned() as pinned:
             made_for, graphs = self._known_graphs
             if made_for is not pinned.corpus:
@@ -217,6 +218,14 @@ class Service:
             return None
         with vault.reader.pinned() as (_, catalog):
             return [row.path for row in catalog.notes().values()]
+
+    def _refresh_changed(self) -> None:
+        """Index again in passing what has changed or gone; new notes are a worker's or `index`'s."""
+        for vault in self.vaults:
+            with vault.reader.pinned() as (_, catalog):
+                changed = vault.stale(catalog.notes().values())
+            if changed:
+                vault.refresh(changed)
 
     def _ask(self, request: Request) -> Ranking:
         ranking = self._searcher.search(request, wait=self._patient)

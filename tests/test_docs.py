@@ -60,7 +60,7 @@ def test_ci_runs_the_test_command_of_the_readme():
 
 def test_every_dependency_is_imported_somewhere():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    names = {"pystemmer": "Stemmer", "pyyaml": "yaml", "markdown-it-py": "markdown_it"}
+    names = {"pystemmer": "Stemmer", "pyyaml": "yaml", "markdown-it-py": "markdown_it", "pillow": "PIL"}
     source = "\n".join(file.read_text(encoding="utf-8") for file in (ROOT / "searchsvc").rglob("*.py"))
     for requirement in project["dependencies"]:
         name = re.split(r"[<>=\[]", requirement)[0].lower()

@@ -58,8 +58,7 @@ def _exact_tests(wanted: str) -> Iterator[Callable[[Section], bool]]:
         yield lambda section: section.slug == wanted
         yield lambda section: section.slug == slug
         yield lambda section: section.slug.rpartition("/")[2] == slug
-        anchor = unicodedata.normalize("NFC", slug).lower()
-        yield lambda section: bool(anchor) and anchor in (section.anchor, section.custom_anchor.lower())
+        yield lambda section: bool(slug) and slug in (section.anchor, section.custom_anchor)
         yield lambda section: section.title == wanted
     if marks:
         level, heading = len(marks[1]), marks[2]
@@ -68,6 +67,9 @@ def _exact_tests(wanted: str) -> Iterator[Callable[[Section], bool]]:
     name = comparable(heading)
     if name:
         yield lambda section: comparable(section.title) == name
+    anchor = unicodedata.normalize("NFC", wanted.lstrip("#").strip("/")).lower()
+    if anchor:
+        yield lambda section: anchor in (section.anchor, section.custom_anchor.lower())
 
 
 def comparable(heading: str) -> str:

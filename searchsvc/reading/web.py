@@ -6,7 +6,6 @@ allowed, letter by letter. A host is looked up once: the addresses that were che
 are connected to, so an answer that changes in between changes nothing. Nothing is kept between calls.
 """
 
-import ipaddress
 import re
 import socket
 import ssl
@@ -17,44 +16,31 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin
 
 from searchsvc import __version__
 from searchsvc.config import Config
 from searchsvc.errors import AccessDenied, ReadingError
+from searchsvc.reading.hosts import (
+    MAX_LENGTH,
+    UNSAFE,
+    Target,
+    check_address,
+    how_to_allow,
+    is_public,
+    shown_address,
+)
 
 if TYPE_CHECKING:
-    import httpx
     from httpcore import NetworkBackend, NetworkStream, Response
 else:  # importing them is dear, and httpcore only ever calls the methods defined here
     NetworkBackend = NetworkStream = object
 
-_ADDRESS = re.compile(
-    r"(https?|ftps?|file|mailto|javascript|about|blob|urn|tel|wss?):"
-    r"|data:[^,]*,"
-    r"|[a-z][a-z0-9+.\-]+:/",
-    re.IGNORECASE,
-)
-"""``root:path`` names a note, so a scheme nobody knows is one only before a slash."""
-_HOST = re.compile(r"[a-z0-9_\-]+(\.[a-z0-9_\-]+)*|[0-9a-f.]*:[0-9a-f:.]*")
-_ENTRY = re.compile(r"(?P<below>\*?\.)?(?P<place>[^/?#@\\\s]+)")
-_UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\\]")
 _MEDIA_TYPE = re.compile(r"[\w!#$&^.+\-]{1,60}/[\w!#$&^.+\-]{1,60}", re.ASCII)
 _CHARSET = re.compile(r""";\s*charset\s*=\s*["']?([\w.:+\-]{1,40})""", re.ASCII | re.IGNORECASE)
-_NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
-_PUBLIC_IPV6 = ipaddress.IPv6Network("2000::/3")
-_NOT_PUBLIC = tuple(
-    ipaddress.IPv4Network(block)
-    for block in ("100.64.0.0/10", "192.0.0.0/24", "192.88.99.0/24", "168.63.129.16/32")
-)
-"""Shared by carriers, kept for protocols, a retired relay, and a cloud's inner service: the standard
-library calls some of them global, depending on its version."""
 _REDIRECTS = (301, 302, 303, 307, 308)
 _MAX_REDIRECTS = 5
-_MAX_LENGTH = 4_096
-_MAX_HOST = 253
-_MAX_SHOWN = 120
 _STEP = 65_536
 """The most bytes unpacked at once: a few bytes of gzip can hold gigabytes."""
 
@@ -71,20 +57,6 @@ class Fetched:
     """From the content type, lower case, unchecked; empty when it names none."""
     url: str
     """Where it came from after redirects, without fragment."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Target:
-    """An address that passed every check but that of where its host leads."""
-
-    url: "httpx.URL"
-    host: str
-    port: int
-    is_named: bool
-    """Whether the settings name exactly this host, which may then lie in an inner net."""
-
-    def __str__(self) -> str:
-        return _shown(str(self.url))
 
 
 class _Deadline:
@@ -105,11 +77,6 @@ class _Deadline:
         return ReadingError(f"{self._shown}: {reason}")
 
 
-def is_address(asked: str) -> bool:
-    """Return whether this is an address with a scheme, of any kind, and not a path (``C:`` is a drive)."""
-    return _ADDRESS.match(asked) is not None
-
-
 def fetch(url: str, config: Config, *, kinds: tuple[str, ...], max_bytes: int) -> Fetched:
     """Return what lies at an http or https address on an allowed host.
 
@@ -117,7 +84,7 @@ def fetch(url: str, config: Config, *, kinds: tuple[str, ...], max_bytes: int) -
     for the body as sent and as unpacked. Raises ``AccessDenied`` for what may not be fetched, also when
     a redirect leads there, and ``ReadingError`` for what cannot be.
     """
-    target = _check(url, config)
+    target = check_address(url, config)
     deadline = _Deadline(config.fetch_seconds, str(target))
     for _ in range(_MAX_REDIRECTS + 1):
         found = _ask(target, deadline, kinds, max_bytes)
@@ -125,82 +92,10 @@ def fetch(url: str, config: Config, *, kinds: tuple[str, ...], max_bytes: int) -
             return found
         target = _follow(target, found, config)
     reason = f"more than {_MAX_REDIRECTS} redirects; give the address where they end"
-    raise ReadingError(f"{_shown(url)}: {reason}")
+    raise ReadingError(f"{shown_address(url)}: {reason}")
 
 
-def _check(address: str, config: Config) -> _Target:
-    """Hold an address against every rule that needs no network."""
-    import httpx
-
-    shown = _shown(address)
-    if len(address) > _MAX_LENGTH:
-        raise AccessDenied(f"{shown}: {len(address):,} characters, at most {_MAX_LENGTH:,} are an address")
-    if _UNSAFE.search(address):
-        raise AccessDenied(f"{shown}: holds a control character or backslash; take it out")
-    try:
-        url = httpx.URL(address).copy_with(fragment=None)
-        host = _plain_host(url)
-    except (httpx.InvalidURL, ValueError) as error:
-        raise AccessDenied(f"{shown}: is no valid address, expected https://host/path") from error
-    if url.scheme not in ("http", "https"):
-        raise AccessDenied(f"{shown}: is no web address; only http:// and https:// are fetched")
-    if url.userinfo:
-        raise AccessDenied(f"{shown}: holds a user name or password, which is never sent; leave it out")
-    port = {"http": 80, "https": 443}[url.scheme] if url.port is None else url.port
-    if not _HOST.fullmatch(host) or len(host) > _MAX_HOST or not 0 < port < 65_536:
-        raise AccessDenied(f"{shown}: has no valid host or port, expected https://host/path")
-    verdict = _verdict(host, port, config.allow_domains)
-    if verdict == "refused":
-        raise AccessDenied(f"{shown}: host {host} is not allowed; {_how_to_allow(host)}")
-    return _Target(url.copy_with(host=host), host, port, verdict == "named")
-
-
-def _verdict(host: str, port: int, allowed: Iterable[str]) -> Literal["refused", "public", "named"]:
-    """Return whether the settings allow a host nowhere, in the public net, or wherever it leads."""
-    import httpx
-
-    entries = [entry.strip().lower() for entry in allowed]
-    if "none" in entries:
-        return "refused"
-    verdict: Literal["refused", "public"] = "public" if "all" in entries else "refused"
-    for entry in entries:
-        parts = _ENTRY.fullmatch(entry)
-        if parts is None:
-            continue
-        place = f"[{entry}]" if ":" in entry and _ip(entry) else parts["place"]
-        try:
-            # The scheme has no default port, so ``host:80`` keeps its port.
-            url = httpx.URL(f"entry://{place}")
-            name = _plain_host(url)
-        except (httpx.InvalidURL, ValueError):
-            continue
-        if not name or url.port not in (None, port):
-            continue
-        if name == host and not parts["below"]:
-            return "named"
-        if name == host or (host.endswith(f".{name}") and not _ip(host)):
-            verdict = "public"
-    return verdict
-
-
-def _plain_host(url: "httpx.URL") -> str:
-    """Return the host in the one form in which it is compared, shown, looked up and certified."""
-    host = url.raw_host.decode("ascii").lower().removesuffix(".")
-    return str(_ip(host) or host)
-
-
-def _ip(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    try:
-        return ipaddress.ip_address(text)
-    except ValueError:
-        return None
-
-
-def _how_to_allow(host: str) -> str:
-    return f"if it should be, start with --allow-domain {host} or add it to the setting allow_domains"
-
-
-def _resolve(target: _Target, deadline: _Deadline) -> list[str]:
+def _resolve(target: Target, deadline: _Deadline) -> list[str]:
     """Return the checked IP addresses of a host.
 
     The system's look-up knows no time limit, so it runs on a thread that is left behind when it is late.
@@ -221,24 +116,10 @@ def _resolve(target: _Target, deadline: _Deadline) -> list[str]:
         raise deadline.passed()
     if not found:
         raise ReadingError(f"{target}: host {target.host} is not found; check its spelling and the network")
-    if not target.is_named and not all(map(_is_public, found)):
-        reason = f"leads to an address that is not public; {_how_to_allow(target.host)}, by this very name"
+    if not target.is_named and not all(map(is_public, found)):
+        reason = f"leads to an address that is not public; {how_to_allow(target.host)}, by this very name"
         raise AccessDenied(f"{target}: host {target.host} {reason}")
     return found
-
-
-def _is_public(address: str) -> bool:
-    """Return whether an IP address, and the one it may wrap, belongs to the public net."""
-    ip = _ip(address)
-    if isinstance(ip, ipaddress.IPv4Address):
-        is_special = ip.is_multicast or ip.is_reserved or any(ip in block for block in _NOT_PUBLIC)
-        return ip.is_global and not is_special
-    if ip is None:
-        return False
-    if ip.ipv4_mapped or ip in _NAT64:
-        return _is_public(str(ipaddress.IPv4Address(int(ip) & 0xFFFF_FFFF)))
-    wraps_inner = ip.sixtofour is not None and not _is_public(str(ip.sixtofour))
-    return ip in _PUBLIC_IPV6 and ip.is_global and not wraps_inner
 
 
 class _Backend(NetworkBackend):
@@ -291,7 +172,7 @@ class _Stream(NetworkStream):
         return _Stream(stream, self._deadline)
 
 
-def _ask(target: _Target, deadline: _Deadline, kinds: tuple[str, ...], max_bytes: int) -> Fetched | str:
+def _ask(target: Target, deadline: _Deadline, kinds: tuple[str, ...], max_bytes: int) -> Fetched | str:
     """Return what a target gives: its body, or the address to which it redirects, as sent."""
     import httpcore
     import httpx
@@ -329,7 +210,7 @@ def _ask(target: _Target, deadline: _Deadline, kinds: tuple[str, ...], max_bytes
 
 
 def _receive(
-    response: "Response", target: _Target, deadline: _Deadline, kinds: tuple[str, ...], max_bytes: int
+    response: "Response", target: Target, deadline: _Deadline, kinds: tuple[str, ...], max_bytes: int
 ) -> Fetched | str:
     """Return the body of a response, or where it redirects; judge by its head before reading on."""
     headers = {name.lower(): value.decode("utf-8", "replace") for name, value in reversed(response.headers)}
@@ -358,9 +239,7 @@ def _receive(
     return Fetched(data, media_type, charset[1].lower() if charset else "", str(target.url))
 
 
-def _limited(
-    chunks: Iterable[bytes], target: _Target, deadline: _Deadline, max_bytes: int
-) -> Iterator[bytes]:
+def _limited(chunks: Iterable[bytes], target: Target, deadline: _Deadline, max_bytes: int) -> Iterator[bytes]:
     """Pass chunks on while they are within the limits of size and time."""
     total = 0
     for chunk in chunks:
@@ -386,18 +265,18 @@ def _unpacked(chunks: Iterable[bytes]) -> Iterator[bytes]:
         raise ValueError("gzip without end")
 
 
-def _too_large(target: _Target, found: int, max_bytes: int) -> ReadingError:
+def _too_large(target: Target, found: int, max_bytes: int) -> ReadingError:
     reason = f"{found:,} bytes or more, at most {max_bytes:,} are fetched; give a smaller file"
     return ReadingError(f"{target}: {reason}")
 
 
-def _follow(target: _Target, location: str, config: Config) -> _Target:
+def _follow(target: Target, location: str, config: Config) -> Target:
     """Return where a redirect leads, held against the same rules as the first address."""
     # Joining drops some of the characters that are refused, so they are looked for before.
-    if _UNSAFE.search(location) or len(location) > _MAX_LENGTH:
+    if UNSAFE.search(location) or len(location) > MAX_LENGTH:
         raise AccessDenied(f"{target}: redirects to no valid address; give the address where it should end")
     try:
-        following = _check(urljoin(str(target.url), location), config)
+        following = check_address(urljoin(str(target.url), location), config)
     except ValueError as error:
         raise AccessDenied(f"{target}: redirects to no valid address; check it in a browser") from error
     except AccessDenied as error:
@@ -405,22 +284,3 @@ def _follow(target: _Target, location: str, config: Config) -> _Target:
     if target.url.scheme == "https" and following.url.scheme == "http":
         raise AccessDenied(f"{following}: a redirect from https to http is not followed; ask for it directly")
     return following
-
-
-def _shown(address: str) -> str:
-    """Return what errors show of an address: neither query nor credentials, in one short line."""
-    import httpx
-
-    try:
-        url = httpx.URL(address)
-        host, path = url.netloc.decode("ascii"), url.raw_path.decode("ascii").partition("?")[0]
-    except (httpx.InvalidURL, ValueError):
-        host = path = ""
-    if host:
-        plain = f"{url.scheme}://{host}{path}"
-    elif "@" in address:  # nobody can tell where the credentials end in what is no valid address
-        plain = "address with @"
-    else:
-        plain = re.split(r"[?#]", address[:_MAX_LENGTH], maxsplit=1)[0]
-    line = "".join(character if character.isprintable() else "\ufffd" for character in plain)
-    return line if len(line) <= _MAX_SHOWN else f"{line[:_MAX_SHOWN]}…"

@@ -1,7 +1,9 @@
 import json
 
 import pytest
+from mcp import MCPError
 from mcp.client import Client
+from mcp.types import INVALID_PARAMS
 
 from searchsvc.config import Config, make_root
 from searchsvc.errors import ConfigError
@@ -36,7 +38,19 @@ def text_of(result):
 @pytest.mark.proves("R-serving-tools")
 async def test_lists_its_tools_read_only_in_few_tokens(client):
     listed = (await client.list_tools()).tools
-    assert [tool.name for tool in listed] == ["semantic_search", "md_find", "status"]
+    assert [tool.name for tool in listed] == [
+        "semantic_search",
+        "md_find",
+        "md_tree",
+        "md_section",
+        "md_frontmatter",
+        "list_documents",
+        "get_documents",
+        "index_md",
+        "read_md_with_images",
+        "md_vault_index",
+        "status",
+    ]
     assert all(tool.annotations.read_only_hint and tool.annotations.idempotent_hint for tool in listed)
     assert all(tool.output_schema for tool in listed)
     wire = json.dumps([tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in listed])
@@ -99,8 +113,9 @@ async def test_a_wrong_argument_is_an_error_that_says_what_is_right(client, argu
 
 
 async def test_an_unknown_tool_is_an_error_and_the_session_goes_on(client):
-    result = await client.call_tool("no_such_tool", {})
-    assert result.is_error
+    with pytest.raises(MCPError, match="did you mean 'md_section'") as said:
+        await client.call_tool("md_sektion", {})
+    assert said.value.error.code == INVALID_PARAMS
     assert not (await client.call_tool("status", {})).is_error
 
 
@@ -124,7 +139,7 @@ async def test_a_crash_inside_a_tool_shows_the_model_no_details(client, monkeypa
 
 
 def test_an_unknown_toolset_is_refused_by_name(config):
-    with pytest.raises(ConfigError, match="no toolset 'fnd'; there are: find, vault"):
+    with pytest.raises(ConfigError, match="no toolset 'fnd'; there are: find, read, vault"):
         make_server(config, "fnd")
 
 
