@@ -27,7 +27,7 @@ REQUIREMENTS = {
     # Safety of notes
     "R-read-only": "Nothing is ever written into a root.",
     "R-jail": "Nothing outside the roots is read, whatever links and paths say.",
-    "R-offline": "No connection to another machine is made.",
+    "R-offline": "No connection to another machine is made unless its host was allowed.",
     "R-bad-file": "A file that cannot be read or understood is reported and stops nothing.",
     "R-ignored": "Hidden and ignored files are neither indexed nor shown.",
     # Safety of the index

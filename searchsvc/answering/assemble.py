@@ -12,7 +12,7 @@ from searchsvc.tokens import cost
 
 _MIN_TEXT = 15
 """Tokens below which a passage is left to the next call."""
-_MAX_NOTE = 60
+_MAX_NOTE = 90
 _MAX_NOTES = 20
 
 Call = Callable[[list[Any]], str]

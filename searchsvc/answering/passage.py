@@ -203,7 +203,9 @@ def _stand_in(
     try:
         picture = source.show(image)
     except SearchError as error:
-        gallery.notes.append(f"L{image.line}: {name} is not sent: {one_line(str(error))}")
+        reason = one_line(str(error))
+        what = "image" if reason.startswith(image.source[:20]) else name
+        gallery.notes.append(f"L{image.line}: {what} is not sent: {reason}")
         return "", None
     if picture.data in gallery.sent:
         return f"[image: {name}, shown above at L{gallery.sent[picture.data]}]", None
