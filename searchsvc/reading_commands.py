@@ -23,6 +23,7 @@ from searchsvc.terminal import (
 _BUDGET = click.option(
     "--budget", default=20_000, type=click.IntRange(min=100), show_default=True, help="Tokens at most."
 )
+_MAX_PICTURES = 20
 _LINES = re.compile(r"(.+):(\d+)-(\d+)")
 
 
@@ -107,14 +108,21 @@ def read(
     allow_domains: tuple[str, ...],
     as_json: bool,
 ) -> None:
-    """Print documents, sections or lines: each of SELECTION is a path, an id, or PATH:FIRST-LAST."""
+    """Print documents, sections or lines: each of SELECTION is a path, an id, or PATH:FIRST-LAST.
+
+    A single allowed address (--allow-domain) is fetched.
+    """
     documents = _documents(
         context, roots, selection[0], allow_paths=allow_paths or None, allow_domains=allow_domains or None
     )
-    select = [_selector(item) for item in selection]
-    reply = documents.get_documents(
-        select, include_images=images is not None, include_code=not no_code, max_tokens=budget
-    )
+    if len(selection) == 1 and "://" in selection[0]:
+        count = 0 if images is None else _MAX_PICTURES
+        reply = documents.read_md_with_images(selection[0], max_images=count, max_tokens=budget)
+    else:
+        select = [_selector(item) for item in selection]
+        reply = documents.get_documents(
+            select, include_images=images is not None, include_code=not no_code, max_tokens=budget
+        )
     if images is not None:
         _save_pictures(reply, images)
     print_json(reply) if as_json else click.echo(reply.text)

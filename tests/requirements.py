@@ -19,6 +19,9 @@ REQUIREMENTS = {
     "R-verbatim": "Text of notes is returned verbatim.",
     "R-honest-nothing": "A reply says so when nothing answers the question.",
     "R-notices": "A reply says when it was made with less than everything, for example without vectors.",
+    "R-reading-rest": "The call that a reading reply advises returns exactly what was cut.",
+    "R-reading-once": "Of overlapping selections each line is returned once, and that is said.",
+    "R-tree-ids": "Every id that an outline or a list shows is accepted by every tool.",
     # Freshness
     "R-freshness": "A reply never shows text that is no longer in the file; changed notes are read again.",
     "R-incremental": "Indexing again reads only what has changed; without changes it commits nothing.",
@@ -28,6 +31,8 @@ REQUIREMENTS = {
     "R-read-only": "Nothing is ever written into a root.",
     "R-jail": "Nothing outside the roots is read, whatever links and paths say.",
     "R-offline": "No connection to another machine is made unless its host was allowed.",
+    "R-fetch": "Only allowed hosts are fetched from, checked at every redirect and at the address.",
+    "R-pictures": "Images are what their bytes say, within limits; a bad one is a note, not a failure.",
     "R-bad-file": "A file that cannot be read or understood is reported and stops nothing.",
     "R-ignored": "Hidden and ignored files are neither indexed nor shown.",
     # Safety of the index

@@ -132,6 +132,7 @@ def test_an_ambiguous_heading_names_the_candidates_and_each_of_them_is_accepted(
         assert "## Setup" in desk.md_section(name).text
 
 
+@pytest.mark.proves("R-reading-rest")
 @pytest.mark.parametrize("budget", [100, 130, 200])
 def test_a_long_section_is_cut_and_the_advised_call_returns_the_rest(tmp_path, budget):
     lines = [f"Line number {n} of the long section." for n in range(100)]
@@ -229,7 +230,7 @@ def test_a_path_that_two_roots_hold_is_told_apart_by_the_name_of_the_root(tmp_pa
 
 def test_documents_come_in_the_order_asked_with_placeholders(desk):
     reply = desk.get_documents(["notes", "guide.md#pictures", {"doc": "guide", "lines": [10, 14]}])
-    heads = re.findall(r"^=== (.*) ===$", reply.text, re.MULTILINE)
+    heads = re.findall(r"^=== (.*) ===(?: quoted data)?$", reply.text, re.MULTILINE)
     assert heads == [
         "notes (sub/notes.md) · L1–3",
         "guide.md · section pictures · L26–28",
@@ -250,6 +251,7 @@ def test_code_may_be_left_out_and_cut_code_is_fenced_again(desk):
     assert desk.get_documents([{"doc": "guide.md", "lines": [15, 16]}]).text.endswith("```python\nb = 2\n```")
 
 
+@pytest.mark.proves("R-reading-once")
 def test_overlapping_selectors_return_each_line_once_and_say_so(desk):
     reply = desk.get_documents(["guide.md#setup", {"doc": "guide.md", "lines": [1, 30]}])
     body = [line for line in reply.text.split("\n") if not line.startswith(("=", "-"))]
@@ -334,6 +336,7 @@ def test_no_reply_exceeds_its_budget_and_every_selection_is_verbatim(tmp_path_fa
 # Lists and indexes
 
 
+@pytest.mark.proves("R-tree-ids")
 def test_a_list_has_ids_that_every_tool_accepts(desk):
     reply = desk.list_documents(line_bounds=True)
     assert [row["id"] for row in reply.rows] == ["guide.md", "sub/guide", "notes"] or [
@@ -412,6 +415,7 @@ def test_an_image_index_gives_stubs_files_and_captions(vault, desk):
     assert any("none" in note for note in reply.notes)
 
 
+@pytest.mark.proves("R-pictures")
 def test_one_bad_image_is_a_note_and_the_limit_leaves_markdown(vault, desk):
     (vault / "bad.md").write_text(
         "![a](img/bad.png) ![b](missing.png) ![c](../../secret.png) ![d](img/plot.png)\n", encoding="utf-8"

@@ -10,6 +10,8 @@ from searchsvc.answering.passage import Gallery, Manner, Source, blocks_cost, li
 from searchsvc.items import Picture, Reply
 from searchsvc.tokens import cost
 
+LABEL = " quoted data"
+"""What stands after the first header: the text below is a note's, whatever it says."""
 _MIN_TEXT = 15
 """Tokens below which a passage is left to the next call."""
 _MAX_NOTE = 90
@@ -91,6 +93,7 @@ def assemble(
     pending: list[Passage] = []
     for number, passage in enumerate(passages):
         head = clip(_head(passage, mark), budget // 3)
+        head += "" if number else LABEL
         room = budget - spent - cost(head) - reserve - 2
         if room < min(_MIN_TEXT, lines_cost(passage.source, passage.first, passage.last)):
             pending = list(passages[number:])

@@ -22,7 +22,7 @@ from searchsvc.background import Worker
 from searchsvc.config import Config
 from searchsvc.errors import IndexFault, SearchError
 from searchsvc.serving.tool import Tool
-from searchsvc.serving.toolsets import INSTRUCTIONS, choose
+from searchsvc.serving.toolsets import choose, instructions
 
 if TYPE_CHECKING:
     from searchsvc.service import Service
@@ -176,8 +176,9 @@ def make_server(config: Config, toolsets: str = "") -> Server:
         finally:
             worker.stop()
 
+    tools = choose(toolsets)
     return Server(
-        "searchsvc", version=__version__, instructions=INSTRUCTIONS, lifespan=lifespan, tools=choose(toolsets)
+        "searchsvc", version=__version__, instructions=instructions(tools), lifespan=lifespan, tools=tools
     )
 
 

@@ -120,6 +120,18 @@ TOOLSETS: dict[str, tuple[Tool, ...]] = {
 DEFAULT_TOOLSETS = ("find", "read", "vault")
 
 
+def instructions(tools: list[Tool]) -> str:
+    """Return what an agent is told of the server: only lines about tools that it has."""
+    known = {tool.function.__name__ for listed in TOOLSETS.values() for tool in listed}
+    served = {tool.function.__name__ for tool in tools}
+    lines = []
+    for line in INSTRUCTIONS.split("\n"):
+        named = {name for name in known if name in line}
+        if not named or named & served:
+            lines.append(line)
+    return "\n".join(lines)
+
+
 def choose(names: str) -> list[Tool]:
     """Return the tools of comma-separated toolsets; ``ConfigError`` for an unknown one."""
     asked = [name.strip() for name in names.split(",") if name.strip()] or list(DEFAULT_TOOLSETS)
