@@ -3,13 +3,16 @@
 Needs no index. Each method answers one reading tool; all but ``frontmatter`` pass through one reader.
 """
 
+import hashlib
+import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import islice
 from typing import Any
 
-from searchsvc.answering.assemble import Passage, assemble, without_overlaps
+from searchsvc.answering.assemble import Continuation, Passage, assemble, without_overlaps
 from searchsvc.answering.frontmatter import render_front_matter
 from searchsvc.answering.listing import Entry, name_entries, render_listing
 from searchsvc.answering.match import match_section
@@ -118,6 +121,7 @@ class Documents:
         include_code: bool = True,
         max_tokens: int = 8000,
         max_images: int = 20,
+        cursor: str = "",
     ) -> Reply:
         """Answer with documents, sections or lines in the order of ``select``, each line once."""
         selectors, budget = read_selectors(select), self._budget(max_tokens)
@@ -132,12 +136,17 @@ class Documents:
         kept, overlaps = without_overlaps(passages)
         if not kept and not notes:
             notes.append("nothing to show: the selection holds no text")
+        mark = _fingerprint(select, include_images, include_code)
+        number, line = _place(cursor, mark)
+        said = [] if cursor else [*overlaps, *chosen.problems(), *notes]
         options = {"include_images": True} if include_images else {}
         options |= {} if include_code else {"include_code": False}
-        call = lambda rest: as_call("get_documents", select=rest, **options)  # noqa: E731
-        return assemble(
-            kept, [*overlaps, *chosen.problems(), *notes], call, budget=budget, max_images=max_images
+        is_plain = all(s.include_images is None and s.include_code is None for s in selectors)
+        then = Continuation(
+            (lambda rest: as_call("get_documents", select=rest, **options)) if is_plain else None,
+            lambda at, line: f'same call with cursor="{number + at}-{line}-{mark}"',
         )
+        return assemble(_from(kept, number, line), said, then, budget=budget, max_images=max_images)
 
     def index(self, uri: str) -> list[FileIndex]:
         """Return the index of a file, an address, or of every note of a folder in path order."""
@@ -176,10 +185,8 @@ class Documents:
         if passage is None:
             passage = whole_or_lines(source, source.location, lines, manner, notes)
         passages = [passage] if passage else []
-        call = lambda rest: as_call(  # noqa: E731
-            "read_md_with_images", uri=uri, line_range=rest[0]["lines"] if isinstance(rest[0], dict) else None
-        )
-        return assemble(passages, notes, call, budget=budget, max_images=max_images)
+        then = Continuation(lambda rest: as_call("read_md_with_images", uri=uri, **_lines_of(rest[0])))
+        return assemble(passages, notes, then, budget=budget, max_images=max_images)
 
     # Within
 
@@ -227,8 +234,8 @@ class Documents:
         return Passage(source, name, section.line_start, last, f"section {section.slug}", manner)
 
     def _assembled(self, passages: list[Passage], notes: Iterable[str], budget: int, *, tool: str) -> Reply:
-        call = lambda rest: as_call(tool, select=rest)  # noqa: E731
-        return assemble(passages, list(notes), call, budget=budget, max_images=0)
+        then = Continuation(lambda rest: as_call(tool, select=rest))
+        return assemble(passages, list(notes), then, budget=budget, max_images=0)
 
     def folders(self, asked: str) -> list[tuple[Root, str]]:
         """Return the roots, or the folder of a root, that a caller means."""
@@ -305,7 +312,7 @@ class Documents:
 
 
 def _with_line(reply: Reply, line: str, budget: int) -> Reply:
-    if not line or reply.cost + cost(line) + 3 > budget:
+    if not line or not reply.rows or reply.cost + cost(line) + 3 > budget:
         return reply
     head, _, body = str(reply.blocks[0]).partition("\n")
     text = f"{head} {line}\n{body}" if body else f"{head} {line}"
@@ -317,6 +324,36 @@ def _size(place: Place) -> int:
         return place.file.stat().st_size
     except OSError:
         return 0
+
+
+def _lines_of(selector: Any) -> dict[str, Any]:
+    return {"line_range": selector["lines"]} if isinstance(selector, dict) else {}
+
+
+def _fingerprint(*deciding: Any) -> str:
+    text = json.dumps(deciding, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:6]
+
+
+def _place(cursor: str, mark: str) -> tuple[int, int]:
+    """Return the number of a passage and a line in it; 0 and 0 without a cursor."""
+    if not cursor:
+        return 0, 0
+    found = re.fullmatch(r"(\d{1,6})-(\d{1,9})-(\w{6})", cursor)
+    if found is None or found[3] != mark:
+        raise QueryError(
+            f"cursor {cursor[:40]!r} does not belong to this selection; repeat the call that gave it "
+            "with the same arguments, or leave cursor out to begin anew"
+        )
+    return int(found[1]), int(found[2])
+
+
+def _from(passages: list[Passage], number: int, line: int) -> list[Passage]:
+    """Return the passages from one on, the first of them from a line on."""
+    left = passages[number:]
+    if left and left[0].first < line <= left[0].last:
+        left[0] = replace(left[0], first=line, is_whole=False)
+    return left
 
 
 def _cursor(text: str) -> int:

@@ -333,6 +333,33 @@ def test_no_reply_exceeds_its_budget_and_every_selection_is_verbatim(tmp_path_fa
         assert desk.md_section(row.id, max_tokens=budget).cost <= budget
 
 
+@pytest.mark.proves("R-reading-rest")
+@pytest.mark.parametrize("budget", [120, 300])
+@pytest.mark.parametrize("options", [{}, {"include_code": False}])
+def test_a_long_selection_is_read_to_its_end_by_what_each_reply_advises(tmp_path, budget, options):
+    wanted = []
+    for number in range(12):
+        lines = [f"Note {number} line {n} with some words in it." for n in range(20)]
+        name = f"a folder with a name/and another one/note number {number:02}.md"
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("\n".join(lines), encoding="utf-8")
+        wanted += lines
+    desk, got = make_desk(tmp_path), []
+    arguments = {"select": [{"root": "."} | options]}
+    for _ in range(300):
+        reply = desk.get_documents(**arguments, max_tokens=budget)
+        assert reply.cost <= budget
+        got += [line for line in reply.text.split("\n") if line.startswith("Note ")]
+        if not reply.rest:
+            break
+        cursor = re.search(r'cursor="([\w-]+)"', reply.rest)
+        if cursor:
+            arguments["cursor"] = cursor[1]
+        else:
+            arguments = {"select": json.loads(re.fullmatch(r"get_documents\(select=(.*)\)", reply.rest)[1])}
+    assert got == wanted
+
+
 # Lists and indexes
 
 

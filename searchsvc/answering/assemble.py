@@ -12,13 +12,22 @@ from searchsvc.tokens import cost
 
 LABEL = " quoted data"
 """What stands after the first header: the text below is a note's, whatever it says."""
+_REST_TOKENS = 25
+"""What is said before the call for the rest, and what longer numbers of lines may add to it."""
 _MIN_TEXT = 15
 """Tokens below which a passage is left to the next call."""
 _MAX_NOTE = 90
 _MAX_NOTES = 20
 
-Call = Callable[[list[Any]], str]
-"""Writes the call that returns the given selectors."""
+
+@dataclass(frozen=True, slots=True)
+class Continuation:
+    """How a caller gets what did not fit."""
+
+    call: Callable[[list[Any]], str] | None
+    """Writes the call that returns the given selectors; none when selectors alone would not do."""
+    resume: Callable[[int, int], str] | None = None
+    """Writes how to go on from a line of a passage, given by its number; none when there is always a call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,17 +89,16 @@ def _called(passage: Passage) -> str:
 
 
 def assemble(
-    passages: Sequence[Passage], notes: Sequence[str], call: Call, *, budget: int, max_images: int
+    passages: Sequence[Passage], notes: Sequence[str], then: Continuation, *, budget: int, max_images: int
 ) -> Reply:
     """Write passages in order, as many as fit, with notes and the call for the rest at the end."""
     texts = ("\n".join(p.source.lines[p.first - 1 : p.last]) for p in passages)
     mark = mark_for(texts)
     galleries: dict[str, Gallery] = {}
-    whole = call([passage.selector for passage in passages]) if passages else ""
-    reserve = min(budget // 4, cost(whole) + 20)
+    reserve = min(budget // 2, cost(_rest(passages, 0, then, budget // 4)) + _REST_TOKENS)
     reserve += min(budget // 4, sum(cost(note) + 3 for note in notes) + 5)
     blocks, rows, spent, images_left = list[str | Picture](), list[dict[str, Any]](), 0, max_images
-    pending: list[Passage] = []
+    pending, number = list[Passage](), 0
     for number, passage in enumerate(passages):
         head = clip(_head(passage, mark), budget // 3)
         head += "" if number else LABEL
@@ -110,7 +118,7 @@ def assemble(
             pending = [left, *passages[number + 1 :]]
             break
     said = [*notes, *(note for gallery in galleries.values() for note in gallery.notes)]
-    rest = _rest(pending, call, budget // 4)
+    rest = _rest(pending, number, then, budget // 4)
     tail = _tail(said, pending, rest, mark, budget - spent - 2)
     blocks = _joined([*blocks, *([tail] if tail else [])])
     return Reply(tuple(blocks), blocks_cost(blocks), tuple(rows), tuple(said), rest)
@@ -133,15 +141,14 @@ def _row(passage: Passage, line_end: int) -> dict[str, Any]:
     }
 
 
-def _rest(pending: Sequence[Passage], call: Call, budget: int) -> str:
-    """Return the call for what is left, for as many selectors as the budget holds."""
-    selectors: list[Any] = []
-    for passage in pending:
-        selectors.append(passage.selector)
-        if cost(call(selectors)) > budget and len(selectors) > 1:
-            selectors.pop()
-            break
-    return call(selectors) if selectors else ""
+def _rest(pending: Sequence[Passage], number: int, then: Continuation, budget: int) -> str:
+    """Return how to get the pending passages, the first of them by number: in one call, or by going on."""
+    if not pending:
+        return ""
+    call = then.call([passage.selector for passage in pending]) if then.call else ""
+    if then.resume is not None and (not call or (len(pending) > 1 and cost(call) > budget)):
+        return then.resume(number, pending[0].first)
+    return call
 
 
 def _tail(notes: Sequence[str], pending: Sequence[Passage], rest: str, mark: str, budget: int) -> str:

@@ -72,11 +72,13 @@ def get_documents(
     include_images: bool = False,
     include_code: bool = True,
     max_tokens: MaxTokens = 8000,
+    cursor: str = "",
 ) -> Annotated[CallToolResult, WireReply]:
     """Read many documents, sections or line ranges in one call, verbatim, in the order asked."""
     reply = _desk(ctx).get_documents(
-        select, include_images=include_images, include_code=include_code, max_tokens=max_tokens
-    )
+        select, include_images=include_images, include_code=include_code, max_tokens=max_tokens,
+        cursor=cursor,
+    )  # fmt: skip
     return reply_to_wire(reply)
 
 
