@@ -44,13 +44,13 @@ def semantic_search(
     top_k: Annotated[int, Field(ge=1, le=50)] = 10,
     max_tokens: MaxTokens = 4000,
     path: Annotated[str, Field(description="Folder, note, id or glob")] = "",
-    tags: Annotated[list[str], Field(description="All of them")] = [],  # noqa: B006
+    tags: list[str] = [],  # noqa: B006
     properties: Annotated[dict[str, Any], Field(description="Front matter values")] = {},  # noqa: B006
     since: Annotated[str, Field(description="Date or age (30d)")] = "",
     detail: Literal["auto", "list", "snippet", "full"] = "auto",
-    profile: Annotated[str, Field(description="Embedding model")] = "",
+    profile: str = "",
     explain: bool = False,
-    cursor: Annotated[str, Field(description="From an earlier reply")] = "",
+    cursor: str = "",
 ) -> Annotated[CallToolResult, WireAnswer]:
     """Find the sections that answer a question, best first, within a token budget.
 
@@ -66,7 +66,7 @@ def semantic_search(
 def md_find(
     query: Query,
     ctx: Context[Any],
-    vault_path: Annotated[str, Field(description="Name of one vault")] = "",
+    vault_path: str = "",
     max_tokens: MaxTokens = 4000,
 ) -> Annotated[CallToolResult, WireAnswer]:
     """Find which notes of a large vault are about something, and where in them.
