@@ -41,7 +41,7 @@ def main(context: click.Context, config_file: Path | None, data_dir: Path | None
     context.obj = {"config_file": config_file, "data_dir": data_dir}
 
 
-@main.command()
+@main.command(short_help="Index notes, or bring an index up to date.")
 @PATHS
 @click.option("--name", help="Name of the root, for a single PATH.")
 @click.option("--no-embed", is_flag=True, help="Index words only; vectors can be made later.")
@@ -88,7 +88,7 @@ def index(
         )
 
 
-@main.command()
+@main.command(short_help="Find sections that answer a question.")
 @click.argument("query")
 @ROOTS
 @click.option("--path", default="", help="Only this note, section (its id), folder or glob.")
@@ -133,7 +133,7 @@ def search(context: click.Context, /, query: str, no_refresh: bool, as_json: boo
     sys.exit(0 if ranking.hits and ranking.relevant else EXIT_NOTHING_FOUND)
 
 
-@main.command()
+@main.command(short_help="Find which notes are about something.")
 @click.argument("query")
 @ROOTS
 @click.option(
@@ -153,7 +153,7 @@ def find(
     sys.exit(0 if answer.shown else EXIT_NOTHING_FOUND)
 
 
-@main.command()
+@main.command(short_help="Serve notes to an AI agent over MCP.")
 @PATHS
 @click.option("--toolsets", default="", help="Comma-separated sets of tools; default: find,read,vault.")
 @ALLOW_PATH
@@ -181,7 +181,7 @@ def serve(
     run(settings, toolsets)
 
 
-@main.command()
+@main.command(short_help="Tell the state of the index.")
 @ROOTS
 @MODEL
 @JSON

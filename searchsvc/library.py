@@ -28,6 +28,8 @@ from searchsvc.reading.outline import Outline, outline_of
 from searchsvc.reading.walk import FileEntry, is_note_name, signature, walk
 
 _CACHE_BYTES = 48_000_000
+_MAX_FOUND = 20_000
+"""Names whose notes are remembered, for as long as the rules of what is left out are."""
 _MAX_SHOWN = 8
 _MAX_COMPARED = 20_000
 """Names looked at for the nearest; more would make an error take longer than an answer."""
@@ -80,10 +82,12 @@ class Library:
         with self._lock:
             self._renew_rules()
             known = self._found.get(asked)
-        if known is not None and _signature(known[0].place.file) == known[1]:
+        if known is not None and known[1] and _signature(known[0].place.file) == known[1]:
             return known[0]
         found = self._find(asked.strip())
         with self._lock:
+            if len(self._found) >= _MAX_FOUND:
+                self._found.clear()
             self._found[asked] = found, _signature(found.place.file)
         return found
 

@@ -39,7 +39,7 @@ def _documents(context: click.Context, roots: tuple[Path, ...], path: str = "", 
     return Documents(Library(config.roots, config), config)
 
 
-@click.command()
+@click.command(short_help="Outline a note.")
 @click.argument("path")
 @ROOTS
 @click.option("--depth", default=6, type=click.IntRange(1, 6), show_default=True, help="Levels of headings.")
@@ -58,7 +58,7 @@ def tree(
         click.echo(documents.md_tree(path, max_depth=depth, max_tokens=budget).text)
 
 
-@click.command()
+@click.command(short_help="Print one section of a note.")
 @click.argument("path")
 @click.argument("heading", default="")
 @ROOTS
@@ -82,7 +82,7 @@ def section(
     print_json(reply) if as_json else click.echo(reply.text)
 
 
-@click.command()
+@click.command(short_help="Print documents, sections or lines.")
 @click.argument("selection", nargs=-1, required=True)
 @ROOTS
 @click.option("--no-code", is_flag=True, help="Leave code blocks out.")
@@ -129,7 +129,7 @@ def read(
     sys.exit(0 if reply.rows else EXIT_NOTHING_FOUND)
 
 
-@click.command()
+@click.command(short_help="Print the front matter of a note.")
 @click.argument("path")
 @ROOTS
 @JSON
@@ -141,7 +141,7 @@ def frontmatter(context: click.Context, path: str, roots: tuple[Path, ...], as_j
     print_json(reply.rows[0]) if as_json else click.echo(reply.text)
 
 
-@click.command()
+@click.command(short_help="Tell how notes link.")
 @click.argument("query", type=click.Choice(
     ["stats", "node", "neighbors", "search_type", "most_connected", "isolated", "path"]
 ))  # fmt: skip

@@ -18,7 +18,8 @@ def render_status(status: Status, budget: int = 4_000) -> str:
         lines.append(f"model {profile.model}: {state}")
     if not status.profiles:
         lines.append("model: none, search is by words only")
-    lines.append(f"now: {status.activity or 'nothing to do'}")
+    is_loading = any(profile.state == "loading" for profile in status.profiles)
+    lines.append(f"now: {status.activity or ('loading a model' if is_loading else 'nothing to do')}")
     lines += [f"advice: {advice}" for advice in status.advice]
     while cost("\n".join(lines)) > budget and len(lines) > 1:
         lines.pop()

@@ -3,6 +3,7 @@
 import errno
 import os
 import shutil
+import threading
 import uuid
 import weakref
 from collections.abc import Mapping
@@ -19,6 +20,10 @@ from searchsvc.index.layout import STAGING_PREFIX
 Array = NDArray[Any]
 
 _NOT_OF_THE_FILE = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
+_HEADERS = threading.Lock()
+"""One thread at a time reads headers: numpy has Python's parser read them, and that of Python 3.11 keeps one
+count of its depth for all threads, which goes wrong when they overlap ("AST constructor recursion depth
+mismatch")."""
 _MAX_EMPTY_BYTES = 512
 """Files up to this size are read at once: an array without elements cannot be mapped."""
 
@@ -52,9 +57,9 @@ def read_array(folder: Path, key: str) -> Array:
     """Return one array as a read-only memory map (an empty array when it has no elements)."""
     path = folder / f"{key}.npy"
     try:
-        if path.stat().st_size > _MAX_EMPTY_BYTES:
-            return np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
-        return np.asarray(np.load(path, allow_pickle=False))
+        mapped: Any = "r" if path.stat().st_size > _MAX_EMPTY_BYTES else None
+        with _HEADERS:
+            return np.asarray(np.load(path, mmap_mode=mapped, allow_pickle=False))
     except (OSError, ValueError, EOFError) as error:
         if isinstance(error, OSError) and error.errno in _NOT_OF_THE_FILE:
             raise IndexFault(f"index cannot be opened: {error.strerror}; close other programs") from error
