@@ -101,13 +101,14 @@ class Documents:
         budget = self._budget(max_tokens)
         if section_depth is not None and not 0 <= section_depth <= 6:
             raise QueryError(f"section_depth is {section_depth}, expected 0 to 6")
-        folders = self.folders(root)
-        problems, entries = list[str](), list[Entry]()
-        for vault, folder in folders:
+        folders = dict(self.folders(root))
+        problems, listed = list[str](), list[tuple[Root, str, Entry]]()
+        for vault in self.library.roots:
             manifest = read_manifest(vault, self._config)
-            problems += manifest.problems if manifest else ()
-            entries += self._entries(vault, folder, manifest)
-        name_entries(entries)
+            problems += manifest.problems if manifest and vault in folders else ()
+            listed += self._entries(vault, manifest)
+        name_entries([entry for _, _, entry in listed])  # unique among all, whatever folder is shown
+        entries = [entry for vault, path, entry in listed if _is_in(path, folders.get(vault))]
         return render_listing(
             root, entries, problems, line_bounds=line_bounds, start=_cursor(cursor), budget=budget,
             depth=6 if section_depth is None else section_depth,
@@ -218,7 +219,7 @@ class Documents:
             return self.open(found), found.fragment
         address, _, fragment = uri.partition("#")
         fetched = fetch(address, self._config, kinds=_TEXT_KINDS, max_bytes=self._config.max_file_bytes)
-        text = decode(fetched.data)
+        text = decode(_in_utf8(fetched.data, fetched.charset))
         outline = outline_of(address, text)
         return self._made(address, outline, text.lines, None, fetched.url), fragment
 
@@ -256,11 +257,10 @@ class Documents:
             raise NotFound(f"{missing}; list_documents() shows the folders there are")
         return found
 
-    def _entries(self, root: Root, folder: str, manifest: Manifest | None) -> list[Entry]:
+    def _entries(self, root: Root, manifest: Manifest | None) -> list[tuple[Root, str, Entry]]:
         known = {entry.path: entry for entry in manifest.documents} if manifest else {}
-        inside = f"{folder}/" if folder else ""
-        paths = [path for path in self.library.notes(root) if path.startswith(inside)]
-        return [self._entry(root, path, known.get(path)) for path in paths]
+        paths = self.library.notes(root)
+        return [(root, path, self._entry(root, path, known.get(path))) for path in paths]
 
     def _entry(self, root: Root, path: str, known: DocumentEntry | None) -> Entry:
         place = Place(root, path)
@@ -319,11 +319,24 @@ def _with_line(reply: Reply, line: str, budget: int) -> Reply:
     return replace(reply, blocks=(text, *reply.blocks[1:]), cost=reply.cost + cost(line) + 1)
 
 
+def _is_in(path: str, folder: str | None) -> bool:
+    """Tell whether a path lies in a folder; in none when there is none."""
+    return folder is not None and path.startswith(f"{folder}/" if folder else "")
+
+
 def _size(place: Place) -> int:
     try:
         return place.file.stat().st_size
     except OSError:
         return 0
+
+
+def _in_utf8(data: bytes, charset: str) -> bytes:
+    """Encode text anew that a server says is in another encoding; what it says wrongly is left as it is."""
+    try:
+        return data if charset.lower() in ("", "utf-8", "utf8") else data.decode(charset).encode("utf-8")
+    except (LookupError, ValueError):
+        return data
 
 
 def _lines_of(selector: Any) -> dict[str, Any]:

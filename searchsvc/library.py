@@ -23,6 +23,7 @@ from searchsvc.reading.access import Place, locate, read_bytes
 from searchsvc.reading.decode import decode
 from searchsvc.reading.ignore import IgnoreRules
 from searchsvc.reading.links import NOTE_SUFFIXES
+from searchsvc.reading.manifest import read_manifest
 from searchsvc.reading.note import stem
 from searchsvc.reading.outline import Outline, outline_of
 from searchsvc.reading.walk import FileEntry, is_note_name, signature, walk
@@ -69,6 +70,7 @@ class Library:
         self._size = 0
         self._found: dict[str, tuple[Found, str]] = {}
         self._rules: dict[str, IgnoreRules] = {}
+        self._ids: dict[str, dict[str, str]] = {}
         self._rules_until = 0.0
 
     # Finding
@@ -131,7 +133,8 @@ class Library:
         if not path.strip("/#"):
             raise NotFound(f"{asked[:80]!r} names no note; give a path such as {self._example()!r}")
         for spelled, fragment in _splits(path):
-            places = [place for root in roots for place in self._direct(root, spelled)]
+            places = [] if is_note_name(spelled) else self._by_id(roots, spelled)
+            places = places or [place for root in roots for place in self._direct(root, spelled)]
             if places:
                 return self._one(places, asked, fragment)
         for spelled, fragment in _splits(path):
@@ -149,6 +152,21 @@ class Library:
                 continue
         if (root.path / path).is_file():
             locate(path, root, self._config, self.rules(root))  # says that it is no Markdown file
+
+    def _by_id(self, roots: Sequence[Root], asked: str) -> list[Place]:
+        """Find notes to which the index file of their root gives an id."""
+        places = []
+        for root in roots:
+            with self._lock:
+                ids = self._ids.get(root.name)
+            if ids is None:
+                manifest = read_manifest(root, self._config)
+                ids = {entry.id: entry.path for entry in manifest.documents} if manifest else {}
+                with self._lock:
+                    self._ids[root.name] = ids
+            if asked in ids:
+                places.append(locate(ids[asked], root, self._config, self.rules(root)))
+        return places
 
     def _by_name(self, roots: Sequence[Root], asked: str) -> list[Place]:
         """Find notes by another spelling of their path, by the end of it, or by their file name."""
@@ -201,7 +219,7 @@ class Library:
     def _renew_rules(self) -> None:
         now = time.monotonic()
         if now > self._rules_until:
-            self._rules, self._found = {}, {}
+            self._rules, self._found, self._ids = {}, {}, {}
             self._rules_until = now + self._config.rescan_seconds
 
     # Reading

@@ -6,13 +6,16 @@ from searchsvc.answering.assemble import Passage
 from searchsvc.answering.passage import Manner, Source
 from searchsvc.answering.selectors import Selector
 from searchsvc.config import Config
-from searchsvc.errors import QueryError, SearchError
+from searchsvc.errors import SearchError
 from searchsvc.library import Found
 from searchsvc.reading.access import Place
-from searchsvc.reading.manifest import read_manifest
 
 if TYPE_CHECKING:
     from searchsvc.documents import Documents
+
+
+_MAX_DOCUMENTS = 500
+"""Of one folder in one call: more would be read for a reply that cannot hold them."""
 
 
 class Selection:
@@ -22,7 +25,6 @@ class Selection:
         self._desk = desk
         self._config = config
         self._sources: dict[Place, Source] = {}
-        self._by_id: dict[str, list[Found]] | None = None
 
     def passages(self, selector: Selector, manner: Manner, notes: list[str]) -> list[Passage]:
         """Return what a selector means; what is not there goes to the notes."""
@@ -59,7 +61,13 @@ class Selection:
         library = self._desk.library
         for root, folder in folders:
             inside = f"{folder}/" if folder else ""
-            for path in (path for path in library.notes(root) if path.startswith(inside)):
+            paths = [path for path in library.notes(root) if path.startswith(inside)]
+            if len(paths) > _MAX_DOCUMENTS:
+                notes.append(
+                    f"{asked} has {len(paths)} documents, the first {_MAX_DOCUMENTS} are looked at; "
+                    "select folders below it, or documents from list_documents"
+                )
+            for path in paths[:_MAX_DOCUMENTS]:
                 place = Place(root, path)
                 try:
                     source = self._read(Found(place, library.location(place)))
@@ -71,12 +79,6 @@ class Selection:
         return passages
 
     def _document(self, asked: str) -> tuple[str, Source, str]:
-        found = self._ids().get(asked, [])
-        if len(found) > 1:
-            several = ", ".join(item.location for item in found)
-            raise QueryError(f"{asked!r} is the id of several documents: {several}")
-        if found:
-            return asked, self._read(found[0]), ""
         located = self._desk.library.find(asked)
         name = asked if not located.fragment and len(asked) <= len(located.location) else located.location
         return name, self._read(located), located.fragment
@@ -85,18 +87,6 @@ class Selection:
         if found.place not in self._sources:
             self._sources[found.place] = self._desk.open(found)
         return self._sources[found.place]
-
-    def _ids(self) -> dict[str, list[Found]]:
-        """Return the documents that the index files of the roots name, by id."""
-        if self._by_id is None:
-            self._by_id = {}
-            library = self._desk.library
-            for root in library.roots:
-                manifest = read_manifest(root, self._config)
-                for entry in manifest.documents if manifest else ():
-                    place = Place(root, entry.path)
-                    self._by_id.setdefault(entry.id, []).append(Found(place, library.location(place)))
-        return self._by_id
 
 
 def whole_or_lines(

@@ -376,6 +376,12 @@ def test_a_list_has_ids_that_every_tool_accepts(desk):
         assert desk.md_section(name).rows
 
 
+@pytest.mark.proves("R-tree-ids")
+def test_ids_in_the_list_of_a_folder_are_unique_in_the_whole_vault(desk):
+    (row,) = [row for row in desk.list_documents("sub").rows if row["path"] == "sub/guide.md"]
+    assert desk.tree(row["id"]).location == "sub/guide.md"
+
+
 def test_a_long_list_gives_folders_and_a_cursor_that_reaches_every_document_once(tmp_path):
     for number in range(120):
         (tmp_path / f"f{number % 3}").mkdir(exist_ok=True)
@@ -408,6 +414,8 @@ def test_an_index_file_gives_ids_summaries_and_costs_and_its_problems_are_listed
     assert "start · guide.md · 77 tok" in reply.text and "Where to begin" in reply.text
     assert any("documents[1]" in problem for problem in reply.notes)
     assert "Install it." in desk.get_documents(["start"]).text
+    assert desk.tree("start#setup").location == "guide.md"
+    assert "Use apt." in desk.md_section("start", "linux").text
 
 
 def test_an_index_of_a_file_has_a_row_for_each_section(desk):
