@@ -102,6 +102,9 @@ def test_a_plain_svg_is_drawn():
         '<g id="a"/><use href="#a"/>',
         "<g>" * 5_000 + "</g>" * 5_000,
         "<g>" * 100 + "</g>" * 100,
+        "<g><!--</g>-->" * 1_000 + "</g>" * 1_000,
+        "<g><?x </g>?>" * 1_000 + "</g>" * 1_000,
+        "<g a='\"'>" * 1_000 + "</g>" * 1_000,
         "<filter id='f'><feGaussianBlur stdDeviation='1e9'/></filter>",
     ],
 )
