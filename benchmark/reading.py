@@ -43,7 +43,7 @@ class Economy:
     section: int
     """Of each note its section of median cost (own text), as md_section returns it."""
     median: int
-    """Tokens of the section of median cost of the whole corpus."""
+    """Tokens of the section of median cost of the whole corpus, with a header of mean cost."""
 
     @property
     def tree_saves(self) -> float:
@@ -95,7 +95,7 @@ def _desk(folder: Path) -> Documents:
 
 def _economy(folder: Path) -> Economy:
     desk = _desk(folder)
-    notes = whole = trees = sections = 0
+    notes = whole = trees = sections = bare = 0
     costs: list[int] = []
     for path in desk.library.notes(desk.library.roots[0]):
         tree = desk.tree(path)
@@ -108,9 +108,11 @@ def _economy(folder: Path) -> Economy:
         whole += tree.cost
         trees += desk.md_tree(path, max_tokens=20_000).cost
         row = tree.rows[outline.costs.index(median)]
+        bare += median
         sections += desk.md_section(row.id, include_subsections=False, max_tokens=20_000).cost
     name = folder.parent.name if folder.name == "corpus" else folder.name
-    return Economy(name, notes, whole, trees, sections, statistics.median_low(costs) if costs else 0)
+    header = (sections - bare) // max(notes, 1)
+    return Economy(name, notes, whole, trees, sections, statistics.median_low(costs) + header if costs else 0)
 
 
 def _pooled(economies: Sequence[Economy]) -> Economy:
