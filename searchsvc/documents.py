@@ -76,7 +76,7 @@ class Documents:
         passage = self.section(source, found.location, asked, Manner(), whole=include_subsections)
         own = source.outline.cost
         reply = self._assembled([passage], source.outline.problems, budget, tool="get_documents")
-        saved = f"of {own} tok, saves {max(0, 1 - reply.cost / own):.0%}" if own else ""
+        saved = f"· of {own} tok, saves {max(0, 1 - reply.cost / own):.0%}" if own else ""
         return _with_line(reply, saved, budget)
 
     def md_frontmatter(self, path: str, *, max_tokens: int = 2000) -> Reply:
