@@ -118,7 +118,8 @@ def assemble(
             pending = [left, *passages[number + 1 :]]
             break
     said = [*notes, *(note for gallery in galleries.values() for note in gallery.notes)]
-    rest = _rest(pending, number, then, budget // 4)
+    # A call that is longer than what was kept for it would be cut, and could not be made.
+    rest = _rest(pending, number, then, min(budget // 4, reserve - _REST_TOKENS))
     tail = _tail(said, pending, rest, mark, budget - spent - 2)
     blocks = _joined([*blocks, *([tail] if tail else [])])
     return Reply(tuple(blocks), blocks_cost(blocks), tuple(rows), tuple(said), rest)
@@ -146,7 +147,7 @@ def _rest(pending: Sequence[Passage], number: int, then: Continuation, budget: i
     if not pending:
         return ""
     call = then.call([passage.selector for passage in pending]) if then.call else ""
-    if then.resume is not None and (not call or (len(pending) > 1 and cost(call) > budget)):
+    if then.resume is not None and (not call or cost(call) > budget):
         return then.resume(number, pending[0].first)
     return call
 
