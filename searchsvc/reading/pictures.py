@@ -5,44 +5,57 @@ scaled. Every limit is checked before the work it bounds.
 """
 
 import binascii
+import contextlib
+import importlib
 import io
 import math
 import re
-import warnings
+import struct
 from base64 import b64decode
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 from urllib.parse import unquote_to_bytes
 
 from searchsvc.errors import ReadingError
 from searchsvc.items import Picture
+from searchsvc.reading.drawings import draw, fit
 
 if TYPE_CHECKING:
     from PIL.Image import Image
+    from PIL.ImageFile import ImageFile
 
 MAX_SIDE = 1568
 """Pixels of the longer side; vision models scale larger pictures down to about that."""
 _MAX_PIXELS = 50_000_000
 _PIXELS_A_TOKEN = 750
-_MAX_SVG_BYTES = 200_000
-_MAX_SVG_ELEMENTS = 1_000
-_MAX_SVG_DEPTH = 60
+_MAX_SCANNED = 1_000_000_000
+"""Pixels times scans of a JPEG: a scan may take few bytes and yet go over the whole image."""
 _SENT = {"PNG": "image/png", "JPEG": "image/jpeg", "GIF": "image/gif", "WEBP": "image/webp"}
-_READ = (*_SENT, "BMP", "TIFF", "ICO", "AVIF")
+_PNG_MAGIC = b"\x89PNG\r\n\x1a\n"
 _QUALITIES = (85, 60, 35)
-_DATA_URI = re.compile(r"data:([^,;]*)((?:;[^,;]*)*),", re.IGNORECASE)
-_SVG_TAG = re.compile(r"<(/?)\s*([A-Za-z_][\w:.-]*)((?:[^<>\"']|\"[^\"]*\"|'[^']*')*)>")
-_SVG_ASIDE = re.compile(r"<!--.*?-->|<\?.*?\?>", re.DOTALL)
-_SVG_REFERENCE = re.compile(r"url\(\s*[\"']?\s*[^#\s\"']|(?:href|src)\s*=\s*(?![\"']\s*#)")
-"""A reference to anything but a part of the same drawing."""
-_NUMBER = r"\d{1,9}(?:\.\d{0,9})?|\.\d{1,9}"
-_SIDE = re.compile(rf"\b(width|height)\s*=\s*[\"']\s*({_NUMBER})\s*(?:px)?\s*[\"']")
-_VIEW_BOX = re.compile(
-    rf"viewBox\s*=\s*[\"']\s*[-\d.]{{1,20}}[\s,]+[-\d.]{{1,20}}[\s,]+({_NUMBER})[\s,]+({_NUMBER})\s*[\"']"
+_SCAN = re.compile(rb"\xff\xda\x00[\x08\x0a\x0c\x0e]")
+
+_KINDS = tuple(
+    (kind, re.compile(magic, re.DOTALL), plugin)
+    for kind, magic, plugin in (
+        ("PNG", re.escape(_PNG_MAGIC), "PngImagePlugin.PngImageFile"),
+        ("JPEG", rb"\xff\xd8\xff", "JpegImagePlugin.JpegImageFile"),
+        ("GIF", rb"GIF8[79]a", "GifImagePlugin.GifImageFile"),
+        ("WEBP", rb"RIFF....WEBP", "WebPImagePlugin.WebPImageFile"),
+        ("BMP", rb"BM", "BmpImagePlugin.BmpImageFile"),
+        ("TIFF", rb"II[*+]\x00|MM\x00[*+]", "TiffImagePlugin.TiffImageFile"),
+        ("ICO", rb"\x00\x00\x01\x00", "IcoImagePlugin.IcoImageFile"),
+        ("AVIF", rb"....ftyp(?:avif|avis|mif1|msf1)", "AvifImagePlugin.AvifImageFile"),
+    )
 )
-_SVG_RISKS = frozenset(
-    "use image script foreignobject filter pattern mask marker symbol animate set iframe".split()
+"""Kinds that are read, with how they begin and what opens them: no other parser of Pillow is reachable."""
+
+_NO_IMAGES = (
+    (rb"version https://git-lfs", "a Git LFS pointer, not the image; run git lfs pull"),
+    (rb"\x1f\x8b", "gzip-compressed data (perhaps .svgz), expected an image; unpack it"),
+    (rb"%PDF", "a PDF, expected an image; export the page as PNG"),
+    (rb"....ftyp(?:hei[cmsx]|hev[cx])", "a HEIC image, which is not read; convert it to JPEG"),
 )
-"""Elements that may load, repeat without bound or run; drawings without them are what is rasterised."""
 
 
 def make_picture(data: bytes, max_bytes: int) -> Picture:
@@ -52,33 +65,37 @@ def make_picture(data: bytes, max_bytes: int) -> Picture:
     """
     if len(data) > max_bytes:
         raise ReadingError(f"{len(data):,} bytes, at most {max_bytes:,} are read")
-    head = data[:512].lstrip(b"\xef\xbb\xbf \t\r\n")
     if not data:
         raise ReadingError("the file is empty")
-    if head.startswith(b"version https://git-lfs"):
-        raise ReadingError("a Git LFS pointer, not the image; run git lfs pull")
-    if head.startswith(b"<") and b"<svg" in data[:4096].lower():
-        data = _rasterised(data)
-    elif head.startswith(b"<"):
-        raise ReadingError("a page of HTML or XML, expected an image")
+    for magic, reason in _NO_IMAGES:
+        if re.match(magic, data, re.DOTALL):
+            raise ReadingError(reason)
+    if data[:512].removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"<"):
+        data = draw(data, MAX_SIDE)
     return _verified(data, max_bytes)
 
 
 def read_data_uri(uri: str, max_bytes: int) -> bytes:
     """Return the bytes in a ``data:`` address; raises ``ReadingError`` when they cannot be had."""
-    match = _DATA_URI.match(uri)
-    if match is None:
-        raise ReadingError("a data: address without data")
-    body = uri[match.end() :]
-    if len(body) > 2 * max_bytes:
-        raise ReadingError(f"about {len(body) * 3 // 4:,} bytes, at most {max_bytes:,} are read")
+    head, comma, body = uri.partition(",")
+    if not comma or head[:5].lower() != "data:":
+        raise ReadingError("a data: address without data; expected data:image/png;base64,…")
+    is_base64 = head.rpartition(";")[2].strip().lower() == "base64"
+    # Escapes take three characters for one.
+    if len(body) > 4 * max_bytes + 1_000:
+        raise ReadingError(
+            f"a data: address of {len(body):,} characters; at most {max_bytes:,} bytes are read"
+        )
     raw = unquote_to_bytes(body)
-    if "base64" not in match[2].lower():
-        return raw
-    try:
-        return b64decode(b"".join(raw.split()) + b"==", validate=False)
-    except (binascii.Error, ValueError) as error:
-        raise ReadingError("a data: address whose base64 is broken") from error
+    if is_base64:
+        packed = b"".join(raw.split()).rstrip(b"=")
+        try:
+            raw = b64decode(packed + b"=" * (-len(packed) % 4), validate=True)
+        except (binascii.Error, ValueError) as error:
+            raise ReadingError("a data: address whose base64 is broken") from error
+    if len(raw) > max_bytes:
+        raise ReadingError(f"{len(raw):,} bytes, at most {max_bytes:,} are read")
+    return raw
 
 
 def picture_cost(picture: Picture) -> int:
@@ -87,116 +104,123 @@ def picture_cost(picture: Picture) -> int:
 
 
 def _verified(data: bytes, max_bytes: int) -> Picture:
-    from PIL import Image, UnidentifiedImageError
-
+    kind, plugin = next(((k, p) for k, magic, p in _KINDS if magic.match(data)), ("", ""))
+    if not kind:
+        raise ReadingError(
+            "not an image by its bytes; PNG, JPEG, GIF, WebP, BMP, TIFF, ICO, AVIF, SVG are read"
+        )
     try:
-        with warnings.catch_warnings(action="ignore"), Image.open(io.BytesIO(data), formats=_READ) as image:
-            if image.width * image.height > _MAX_PIXELS:
-                raise ReadingError(
-                    f"{image.width} x {image.height} pixels, at most {_MAX_PIXELS // 10**6} million are read"
-                )
-            kind = image.format or ""
+        if kind == "ICO":
+            embedded = _checked_icon(data)
+            if embedded:
+                return _verified(embedded, max_bytes)
+        with _opener(plugin)(io.BytesIO(data)) as image:
+            _check_work(image, data)
+            is_small = max(image.size) <= MAX_SIDE
+            if not is_small and kind == "JPEG":
+                # Decoding straight to about the size that is sent saves most of the time and memory.
+                image.draft(None, fit(*image.size, MAX_SIDE))
             image.load()
-            if kind in _SENT and max(image.size) <= MAX_SIDE:
+            if kind == "PNG":
+                _opener(plugin)(io.BytesIO(data)).verify()
+            if kind in _SENT and is_small and len(data) <= max_bytes:
                 return Picture(data, _SENT[kind], *image.size)
-            return _scaled(image, max_bytes)
+            is_photo = kind == "JPEG" or (kind == "WEBP" and b"VP8 " in data)
+            return _encoded(_scaled(image), max_bytes, is_photo=is_photo)
     except ReadingError:
         raise
-    except UnidentifiedImageError as error:
-        raise ReadingError("not an image by its bytes") from error
-    except Image.DecompressionBombError as error:
-        raise ReadingError(f"more pixels than the {_MAX_PIXELS // 10**6} million that are read") from error
     except Exception as error:  # Decoders of damaged files raise nearly anything.
-        raise ReadingError(f"damaged, or of a kind that is not read ({type(error).__name__})") from error
+        if type(error).__name__.startswith("DecompressionBomb"):
+            raise ReadingError(f"more pixels than the {_MAX_PIXELS:,} that are read") from error
+        raise ReadingError(f"damaged, cut off, or a {kind} of a kind that is not read") from error
 
 
-def _scaled(image: "Image", max_bytes: int) -> Picture:
-    """Encode anew: a drawing or what is partly transparent as PNG, a photograph as JPEG."""
+def _opener(plugin: str) -> "Callable[[io.BytesIO], ImageFile]":
+    """Return what opens one format.
+
+    ``Image.open`` would try other parsers, take some photographs for their 3D kin (MPO), and warn of large
+    images by filters that all threads share.
+    """
+    module, name = plugin.split(".")
+    opener: Callable[[io.BytesIO], ImageFile] = getattr(importlib.import_module(f"PIL.{module}"), name)
+    return opener
+
+
+def _check_work(image: "ImageFile", data: bytes) -> None:
+    """Refuse, by what the header says, what would take too long to decode."""
+    pixels = image.width * image.height
+    if pixels > _MAX_PIXELS:
+        raise ReadingError(f"{image.width} x {image.height} pixels, at most {_MAX_PIXELS:,} are read")
+    if image.format == "JPEG" and pixels * sum(1 for _ in _SCAN.finditer(data)) > _MAX_SCANNED:
+        raise ReadingError("a JPEG with more scans than any camera makes, which is not read")
+    tags = getattr(image, "tag_v2", {})
+    if tags.get(322, 1) * tags.get(323, 1) > _MAX_PIXELS:
+        raise ReadingError(f"a TIFF with tiles of more than {_MAX_PIXELS:,} pixels, which is not read")
+
+
+def _checked_icon(data: bytes) -> bytes:
+    """Return the PNG in an icon, if its largest image is one; Pillow decodes before it tells the size."""
+    from PIL.IcoImagePlugin import IcoFile
+
+    entry = IcoFile(io.BytesIO(data)).entry[0]
+    image = data[entry.offset : entry.offset + entry.size]
+    if image.startswith(_PNG_MAGIC):
+        return image
+    if struct.unpack("<ii", image[4:12]) != (entry.width, 2 * entry.height):
+        raise ReadingError("a damaged ICO: its image has another size than its table says")
+    return b""
+
+
+def _scaled(image: "Image") -> "Image":
+    """Return an upright image of a size that is sent, in grey, RGB or RGBA."""
     from PIL import ImageOps
+    from PIL.Image import Resampling
 
-    is_photo = image.format == "JPEG"
-    image = ImageOps.exif_transpose(image)
-    has_alpha = image.mode in ("LA", "PA", "RGBA", "RGBa") or "transparency" in image.info
-    if image.mode.startswith(("I", "F")) and image.mode != "I;16":
-        image = image.convert("L")
-    image = image.convert("RGBA" if has_alpha else "RGB")
-    ratio = min(1.0, MAX_SIDE / max(image.size))
-    if ratio < 1:
-        image = image.resize((max(1, round(image.width * ratio)), max(1, round(image.height * ratio))))
-    if not is_photo:
-        data = _encoded(image, "PNG")
+    with contextlib.suppress(Exception):  # Broken EXIF is no reason to show nothing.
+        ImageOps.exif_transpose(image, in_place=True)
+    if image.mode.startswith(("I", "F")):
+        image = _eight_bits(image)
+        image.info.pop("transparency", None)  # Of the old depth.
+    has_alpha = image.mode in ("LA", "La", "PA", "RGBA", "RGBa") or "transparency" in image.info
+    mode = "RGBA" if has_alpha else "L" if image.mode in ("1", "L") else "RGB"
+    if image.mode != mode:
+        image = image.convert(mode)
+    size = fit(*image.size, MAX_SIDE)
+    return image if size == image.size else image.resize(size, Resampling.LANCZOS, reducing_gap=2.0)
+
+
+def _eight_bits(image: "Image") -> "Image":
+    """Bring deep greys to 0..255: 16 bits as they are, others by what they hold; Pillow would cut at 255."""
+    is_sixteen = image.mode.startswith("I;16")
+    image = image.convert("F")
+    low, high = (0.0, 65_535.0) if is_sixteen else image.getextrema()
+    assert isinstance(low, float) and isinstance(high, float)
+    factor = 255 / (high - low) if high > low else 1.0
+    image = image.point(lambda value: value * factor - low * factor)
+    return image.convert("L")
+
+
+def _encoded(image: "Image", max_bytes: int, *, is_photo: bool) -> Picture:
+    """Encode anew: a drawing, or what is partly transparent, as PNG; a photograph as JPEG."""
+    from PIL import Image
+
+    if image.mode == "RGBA" or not is_photo:
+        data = _saved(image, "PNG")
         if len(data) <= max_bytes:
             return Picture(data, "image/png", *image.size)
+    if image.mode == "RGBA":
+        page = Image.new("RGB", image.size, "white")
+        page.paste(image, mask=image.getchannel("A"))
+        image = page
     for quality in _QUALITIES:
-        data = _encoded(image.convert("RGB"), "JPEG", quality)
+        data = _saved(image, "JPEG", quality=quality)
         if len(data) <= max_bytes:
             return Picture(data, "image/jpeg", *image.size)
     raise ReadingError(f"more than {max_bytes:,} bytes even when scaled down")
 
 
-def _encoded(image: "Image", kind: str, quality: int = 85) -> bytes:
+def _saved(image: "Image", kind: str, **options: int) -> bytes:
     out = io.BytesIO()
-    if kind == "PNG":
-        image.save(out, kind, optimize=False)
-    else:
-        image.save(out, kind, quality=quality)
+    image.info = {}  # Where and by whom a picture was taken is nobody's business.
+    image.save(out, kind, **options)
     return out.getvalue()
-
-
-def _rasterised(data: bytes) -> bytes:
-    """Draw an SVG that is plain enough to be drawn safely."""
-    if len(data) > _MAX_SVG_BYTES:
-        raise ReadingError(f"an SVG of {len(data):,} bytes, at most {_MAX_SVG_BYTES:,} are drawn")
-    try:
-        import resvg_py
-    except ImportError as error:
-        raise ReadingError("an SVG; pip install 'searchsvc[svg]' to have it drawn") from error
-    text = _plain_svg(data)
-    width, height = _size_of(text)
-    try:
-        # Both sides are given: what the drawing says of itself must not decide how much memory it takes.
-        return bytes(resvg_py.svg_to_bytes(svg_string=text, width=width, height=height))
-    except Exception as error:
-        raise ReadingError("an SVG that cannot be drawn") from error
-
-
-def _plain_svg(data: bytes) -> str:
-    """Return the text of an SVG; refuse what could load, repeat or nest without bound."""
-    try:
-        # Without comments and instructions, so that what is looked at is what will be drawn.
-        text = _SVG_ASIDE.sub("", data.decode("utf-8-sig"))
-    except UnicodeDecodeError as error:
-        raise ReadingError("an SVG that is not UTF-8") from error
-    lowered = text.lower()
-    if "<!" in text or "<?" in text:
-        raise ReadingError("an SVG with a document type, entities or CDATA, which is not drawn")
-    depth = deepest = count = 0
-    for closing, name, rest in _SVG_TAG.findall(text):
-        count += 1
-        if name.rpartition(":")[2].lower() in _SVG_RISKS:
-            raise ReadingError(f"an SVG with <{name[:20]}>, which is not drawn")
-        if closing:
-            depth -= 1
-        elif not rest.rstrip().endswith("/"):
-            depth += 1
-            deepest = max(deepest, depth)
-    if count != text.count("<"):
-        raise ReadingError("an SVG whose tags are not well formed, which is not drawn")
-    if count > _MAX_SVG_ELEMENTS or deepest > _MAX_SVG_DEPTH:
-        raise ReadingError("an SVG with too many or too deeply nested elements, which is not drawn")
-    if "@import" in lowered or _SVG_REFERENCE.search(lowered):
-        raise ReadingError("an SVG that refers to something outside itself, which is not drawn")
-    return text
-
-
-def _size_of(text: str) -> tuple[int, int]:
-    """Return how large to draw an SVG: as it says, within what is sent."""
-    opening = re.search(r"<(?:\w+:)?svg\b[^>]*>", text)
-    sides = dict(_SIDE.findall(opening[0])) if opening else {}
-    box = _VIEW_BOX.search(opening[0]) if opening else None
-    width = float(sides.get("width") or (box[1] if box else 300))
-    height = float(sides.get("height") or (box[2] if box else 150))
-    if not (0 < width < 1e9 and 0 < height < 1e9) or not 0.001 < width / height < 1000:
-        raise ReadingError("an SVG of a size that makes no sense")
-    ratio = min(1.0, MAX_SIDE / max(width, height))
-    return max(1, round(width * ratio)), max(1, round(height * ratio))
