@@ -18,7 +18,7 @@ from itertools import chain
 from pathlib import Path
 
 from searchsvc.config import Config, Root, distinct_roots, make_root
-from searchsvc.errors import NotFound, QueryError, ReadingError
+from searchsvc.errors import AccessDenied, NotFound, QueryError, ReadingError
 from searchsvc.reading.access import Place, locate, read_bytes
 from searchsvc.reading.decode import decode
 from searchsvc.reading.ignore import IgnoreRules
@@ -70,7 +70,7 @@ class Library:
         self._size = 0
         self._found: dict[str, tuple[Found, str]] = {}
         self._rules: dict[str, IgnoreRules] = {}
-        self._ids: dict[str, dict[str, str]] = {}
+        self._ids: dict[str, tuple[str, dict[str, str]]] = {}
         self._rules_until = 0.0
 
     # Finding
@@ -86,11 +86,13 @@ class Library:
             known = self._found.get(asked)
         if known is not None and known[1] and _signature(known[0].place.file) == known[1]:
             return known[0]
-        found = self._find(asked.strip())
-        with self._lock:
-            if len(self._found) >= _MAX_FOUND:
-                self._found.clear()
-            self._found[asked] = found, _signature(found.place.file)
+        found = self._find(asked)
+        # A name that had to be searched for may mean another note as soon as one comes.
+        if len(self.roots) == 1 and asked.partition("#")[0] == found.location:
+            with self._lock:
+                if len(self._found) >= _MAX_FOUND:
+                    self._found.clear()
+                self._found[asked] = found, _signature(found.place.file)
         return found
 
     def root_named(self, name: str) -> Root | None:
@@ -130,6 +132,8 @@ class Library:
 
     def _find(self, asked: str) -> Found:
         roots, path = self.split_root(asked)
+        if path != path.strip() and not any((root.path / path).is_file() for root in roots):
+            path = path.strip()
         if not path.strip("/#"):
             raise NotFound(f"{asked[:80]!r} names no note; give a path such as {self._example()!r}")
         for spelled, fragment in _splits(path):
@@ -150,6 +154,8 @@ class Library:
                 return
             except NotFound:
                 continue
+            except AccessDenied as error:
+                raise AccessDenied(str(error).replace(repr(path + ending), repr(path))) from error
         if (root.path / path).is_file():
             locate(path, root, self._config, self.rules(root))  # says that it is no Markdown file
 
@@ -157,22 +163,23 @@ class Library:
         """Find notes to which the index file of their root gives an id."""
         places = []
         for root in roots:
+            now = _signature(root.path / self._config.documents_index)
             with self._lock:
-                ids = self._ids.get(root.name)
-            if ids is None:
+                known = self._ids.get(root.name)
+            if known is None or known[0] != now:
                 manifest = read_manifest(root, self._config)
-                ids = {entry.id: entry.path for entry in manifest.documents} if manifest else {}
+                known = now, {entry.id: entry.path for entry in manifest.documents} if manifest else {}
                 with self._lock:
-                    self._ids[root.name] = ids
-            if asked in ids:
-                places.append(locate(ids[asked], root, self._config, self.rules(root)))
+                    self._ids[root.name] = known
+            if asked in known[1]:
+                places.append(locate(known[1][asked], root, self._config, self.rules(root)))
         return places
 
     def _by_name(self, roots: Sequence[Root], asked: str) -> list[Place]:
         """Find notes by another spelling of their path, by the end of it, or by their file name."""
         wanted = _comparable(asked).strip("/")
         listings = [(root, self._listing(root)) for root in roots]
-        for test in (_is_path, _is_end):
+        for test in (_is_path, _is_end, _is_joined):
             places = []
             for root, path in ((root, path) for root, paths in listings for path in paths):
                 if test(_comparable(path), wanted):
@@ -284,6 +291,11 @@ def _comparable(path: str) -> str:
 
 def _is_path(path: str, wanted: str) -> bool:
     return path == wanted or path.rpartition(".")[0] == wanted
+
+
+def _is_joined(path: str, wanted: str) -> bool:
+    """Tell whether a name is a path as the graph of links writes it, where file names are not unique."""
+    return path.rpartition(".")[0].replace("/", "_") == wanted
 
 
 def _is_end(path: str, wanted: str) -> bool:

@@ -34,7 +34,10 @@ _WIKILINK = re.compile(r"(!?)\[\[([^\[\]\n]{1,1000})\]\]")
 _ALIAS_BAR = re.compile(r"\\?\|")
 _EXTERNAL = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:|//|\\")
 _BACKTICKS = re.compile(r"`+")
-_IMG_TAG = re.compile(r"<(?:img|IMG|Img)\s[^>]{0,2000}>")
+_IMG_TAG = re.compile(
+    r"""<(?:img|IMG|Img)\s(?:(?:[^>"']++|"[^"]{0,2000}+"|'[^']{0,2000}+'){0,50}+>|[^>]{0,2000}>)"""
+)
+"""Quoted values may hold ``>``; where quotes are unbalanced, the first ``>`` is the end."""
 _HTML_TAG = re.compile(r"</?[A-Za-z][^<>]{0,2000}>")
 _ATTRIBUTE = re.compile(r"""(?<![\w\-])(src|alt)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""", re.IGNORECASE)
 _BRACKET = re.compile(r"\\.|[\[\]]", re.DOTALL)
