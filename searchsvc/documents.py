@@ -3,9 +3,6 @@
 Needs no index. Each method answers one reading tool; all but ``frontmatter`` pass through one reader.
 """
 
-import hashlib
-import json
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
@@ -22,7 +19,7 @@ from searchsvc.answering.selectors import read_range, read_selectors
 from searchsvc.config import Config, Root
 from searchsvc.errors import NotFound, QueryError, SearchError
 from searchsvc.images import Images
-from searchsvc.items import FileIndex, Reply, Tree
+from searchsvc.items import FileIndex, Reply, Section, Tree
 from searchsvc.library import Found, Library
 from searchsvc.reading.access import Place, locate_folder
 from searchsvc.reading.decode import decode
@@ -32,7 +29,7 @@ from searchsvc.reading.manifest import DocumentEntry, Manifest, read_manifest
 from searchsvc.reading.outline import Outline, outline_of
 from searchsvc.reading.sections import INTRO
 from searchsvc.reading.web import fetch
-from searchsvc.selecting import Selection, whole_or_lines
+from searchsvc.selecting import Selection, fingerprint, from_line, open_cursor, whole_or_lines
 from searchsvc.tokens import cost
 
 MIN_TOKENS = 100
@@ -69,11 +66,14 @@ class Documents:
         """Answer with one section, verbatim; ``heading`` may be left out when ``path`` is a section's id."""
         budget = self._budget(max_tokens)
         found = self.library.find(path)
-        asked = heading or found.fragment
-        if not asked.strip():
+        if not (heading or found.fragment).strip():
             raise QueryError("heading is missing; md_tree(path) lists the headings of a note")
         source = self.open(found)
-        passage = self.section(source, found.location, asked, Manner(), whole=include_subsections)
+        within = found.fragment if heading.strip() else ""
+        passage = self.section(
+            source, found.location, heading if heading.strip() else found.fragment, Manner(),
+            whole=include_subsections, within=within,
+        )  # fmt: skip
         own = source.outline.cost
         reply = self._assembled([passage], source.outline.problems, budget, tool="get_documents")
         saved = f"· of {own} tok, saves {max(0, 1 - reply.cost / own):.0%}" if own else ""
@@ -137,8 +137,8 @@ class Documents:
         kept, overlaps = without_overlaps(passages)
         if not kept and not notes:
             notes.append("nothing to show: the selection holds no text")
-        mark = _fingerprint(select, include_images, include_code)
-        number, line = _place(cursor, mark)
+        mark = fingerprint(kept, select, include_images, include_code)
+        number, line = open_cursor(cursor, mark)
         said = [] if cursor else [*overlaps, *chosen.problems(), *notes]
         options = {"include_images": True} if include_images else {}
         options |= {} if include_code else {"include_code": False}
@@ -147,7 +147,7 @@ class Documents:
             (lambda rest: as_call("get_documents", select=rest, **options)) if is_plain else None,
             lambda at, line: f'same call with cursor="{number + at}-{line}-{mark}"',
         )
-        return assemble(_from(kept, number, line), said, then, budget=budget, max_images=max_images)
+        return assemble(from_line(kept, number, line), said, then, budget=budget, max_images=max_images)
 
     def index(self, uri: str) -> list[FileIndex]:
         """Return the index of a file, an address, or of every note of a folder in path order."""
@@ -186,7 +186,10 @@ class Documents:
         if passage is None:
             passage = whole_or_lines(source, source.location, lines, manner, notes)
         passages = [passage] if passage else []
-        then = Continuation(lambda rest: as_call("read_md_with_images", uri=uri, **_lines_of(rest[0])))
+        then = Continuation(
+            lambda rest: as_call("read_md_with_images", uri=uri, **_lines_of(rest[0])),
+            lambda at, line: f"same call with line_range=[{line}, {passages[at].last}]",
+        )
         return assemble(passages, notes, then, budget=budget, max_images=max_images)
 
     # Within
@@ -224,18 +227,33 @@ class Documents:
         return self._made(address, outline, text.lines, None, fetched.url), fragment
 
     def section(
-        self, source: Source, name: str, asked: str, manner: Manner, *, whole: bool = True
+        self,
+        source: Source,
+        name: str,
+        asked: str,
+        manner: Manner,
+        *,
+        whole: bool = True,
+        within: str = "",
     ) -> Passage:
-        """Return the passage of a section as a caller calls it; ``whole`` with what lies below it."""
-        place = match_section(source.outline.sections, asked, source.location)
-        section = source.outline.sections[place]
+        """Return the passage of a section as a caller calls it; ``whole`` with what lies below it.
+
+        ``within`` names a section that it is looked for in.
+        """
+        sections = source.outline.sections
+        if within:
+            sections = _below(sections, match_section(sections, within, source.location))
+        section = sections[match_section(sections, asked, source.location)]
         # By its id the text under the title is meant, by its heading the whole note.
         is_intro = section.slug == INTRO and asked.strip().rpartition("#")[2].strip("/") == INTRO
         last = section.subtree_end if whole and not is_intro else section.line_end
         return Passage(source, name, section.line_start, last, f"section {section.slug}", manner)
 
     def _assembled(self, passages: list[Passage], notes: Iterable[str], budget: int, *, tool: str) -> Reply:
-        then = Continuation(lambda rest: as_call(tool, select=rest))
+        then = Continuation(
+            lambda rest: as_call(tool, select=rest),
+            lambda at, line: f"{tool} with this path and lines [{line}, {passages[at].last}]",
+        )
         return assemble(passages, list(notes), then, budget=budget, max_images=0)
 
     def folders(self, asked: str) -> list[tuple[Root, str]]:
@@ -339,34 +357,18 @@ def _in_utf8(data: bytes, charset: str) -> bytes:
         return data
 
 
+def _below(sections: Sequence[Section], top: int) -> tuple[Section, ...]:
+    """Return a section and those below it, as sections of a note of their own."""
+    end = sections[top].subtree_end
+    return tuple(
+        replace(section, parent=section.parent - top if section.parent >= top else -1)
+        for section in sections[top:]
+        if section.line_start <= end
+    )
+
+
 def _lines_of(selector: Any) -> dict[str, Any]:
     return {"line_range": selector["lines"]} if isinstance(selector, dict) else {}
-
-
-def _fingerprint(*deciding: Any) -> str:
-    text = json.dumps(deciding, sort_keys=True, default=str)
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:6]
-
-
-def _place(cursor: str, mark: str) -> tuple[int, int]:
-    """Return the number of a passage and a line in it; 0 and 0 without a cursor."""
-    if not cursor:
-        return 0, 0
-    found = re.fullmatch(r"(\d{1,6})-(\d{1,9})-(\w{6})", cursor)
-    if found is None or found[3] != mark:
-        raise QueryError(
-            f"cursor {cursor[:40]!r} does not belong to this selection; repeat the call that gave it "
-            "with the same arguments, or leave cursor out to begin anew"
-        )
-    return int(found[1]), int(found[2])
-
-
-def _from(passages: list[Passage], number: int, line: int) -> list[Passage]:
-    """Return the passages from one on, the first of them from a line on."""
-    left = passages[number:]
-    if left and left[0].first < line <= left[0].last:
-        left[0] = replace(left[0], first=line, is_whole=False)
-    return left
 
 
 def _cursor(text: str) -> int:

@@ -1,12 +1,18 @@
-"""Selectors of get_documents -> passages of documents."""
+"""Selectors of get_documents -> passages of documents; a cursor -> the passages from there on."""
 
-from typing import TYPE_CHECKING
+import hashlib
+import json
+import re
+import zlib
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from searchsvc.answering.assemble import Passage
 from searchsvc.answering.passage import Manner, Source
 from searchsvc.answering.selectors import Selector
 from searchsvc.config import Config
-from searchsvc.errors import SearchError
+from searchsvc.errors import QueryError, SearchError
 from searchsvc.library import Found
 from searchsvc.reading.access import Place
 
@@ -104,3 +110,36 @@ def whole_or_lines(
     if last > count:
         notes.append(f"{name} has {count} lines; L{first}–{last} ends there")
     return Passage(source, name, first, min(last, count), manner=manner, is_whole=lines is None)
+
+
+def fingerprint(passages: Sequence[Passage], *deciding: Any) -> str:
+    """Return what a cursor must bear to fit: it changes with the arguments and with any of the documents."""
+    text = json.dumps([deciding, [_state(passage) for passage in passages]], sort_keys=True, default=str)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:6]
+
+
+def _state(passage: Passage) -> list[Any]:
+    """Return what tells a passage from what it was before a change of its document."""
+    text = "\n".join(passage.source.lines)
+    return [passage.source.location, passage.first, passage.last, zlib.crc32(text.encode("utf-8", "replace"))]
+
+
+def open_cursor(cursor: str, mark: str) -> tuple[int, int]:
+    """Return the number of a passage and a line in it; 0 and 0 without a cursor. Raises ``QueryError``."""
+    if not cursor:
+        return 0, 0
+    found = re.fullmatch(r"(\d{1,6})-(\d{1,9})-(\w{6})", cursor)
+    if found is None or found[3] != mark:
+        raise QueryError(
+            f"cursor {cursor[:40]!r} does not belong to this selection, or a document has changed since; "
+            "repeat the call that gave it with the same arguments, or leave cursor out to begin anew"
+        )
+    return int(found[1]), int(found[2])
+
+
+def from_line(passages: list[Passage], number: int, line: int) -> list[Passage]:
+    """Return the passages from one on, the first of them from a line on."""
+    left = passages[number:]
+    if left and left[0].first < line <= left[0].last:
+        left[0] = replace(left[0], first=line, is_whole=False)
+    return left

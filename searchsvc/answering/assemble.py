@@ -12,11 +12,15 @@ from searchsvc.tokens import cost
 
 LABEL = " quoted data"
 """What stands after the first header: the text below is a note's, whatever it says."""
-_REST_TOKENS = 25
-"""What is said before the call for the rest, and what longer numbers of lines may add to it."""
+_BEFORE_REST = 20
+"""What is said before the call for the rest costs at most."""
+_REST_TOKENS = _BEFORE_REST + 6
+"""That, and what longer numbers of lines may add to the call."""
+_REST_SHARE = 0.55
+"""Of the budget that the call for the rest may take, so that it is whole and yet some text is shown."""
 _MIN_TEXT = 15
 """Tokens below which a passage is left to the next call."""
-_MAX_NOTE = 90
+_MIN_NOTE, _MAX_NOTE = 10, 90
 _MAX_NOTES = 20
 
 
@@ -52,34 +56,39 @@ class Passage:
 
 
 def without_overlaps(passages: Iterable[Passage]) -> tuple[list[Passage], list[str]]:
-    """Take out lines that an earlier passage holds; return a notice for each overlap."""
+    """Take out lines that an earlier passage holds; return one notice for each passage that lost any."""
     covered: dict[str, list[Passage]] = {}
     kept, notices = list[Passage](), list[str]()
     for passage in passages:
         before = covered.setdefault(passage.source.location, [])
         pieces = [passage]
-        for other in before:
-            if other.last < passage.first or other.first > passage.last:
-                continue
-            first, last = max(other.first, passage.first), min(other.last, passage.last)
-            notices.append(
-                f"{passage.name}: {_called(passage)} overlaps {_called(other)}; "
-                f"L{first}–{last} are returned once, with the earlier one"
-            )
+        others = [other for other in before if passage.first <= other.last and other.first <= passage.last]
+        for other in others:
             pieces = [piece for whole in pieces for piece in _outside(whole, other)]
-        before.append(passage)
+        if others:
+            shared = ", ".join(
+                f"L{max(other.first, passage.first)}–{min(other.last, passage.last)}" for other in others
+            )
+            called = ", ".join(dict.fromkeys(map(_called, others)))
+            notices.append(
+                f"{passage.name}: {_called(passage)} overlaps {called}; "
+                f"{shared} are returned once, with the earlier one"
+            )
+        # What is shown of it counts from now on, so that no line is told of twice.
+        before += [replace(piece, label=passage.label) for piece in pieces]
         kept += pieces
     return kept, notices
 
 
 def _outside(passage: Passage, other: Passage) -> list[Passage]:
-    pieces = []
-    if passage.first < other.first:
-        pieces.append(replace(passage, last=min(passage.last, other.first - 1), is_whole=False))
-    if passage.last > other.last:
-        pieces.append(replace(passage, first=max(passage.first, other.last + 1), is_whole=False))
+    """Return what of a passage lies before and after another one."""
     if other.last < passage.first or other.first > passage.last:
         return [passage]
+    pieces = []
+    if passage.first < other.first:
+        pieces.append(replace(passage, last=other.first - 1, is_whole=False))
+    if passage.last > other.last:
+        pieces.append(replace(passage, first=other.last + 1, is_whole=False))
     return pieces
 
 
@@ -95,41 +104,54 @@ def assemble(
     texts = ("\n".join(p.source.lines[p.first - 1 : p.last]) for p in passages)
     mark = mark_for(texts)
     galleries: dict[str, Gallery] = {}
-    reserve = min(budget // 2, cost(_rest(passages, 0, then, budget // 4)) + _REST_TOKENS)
-    reserve += min(budget // 4, sum(cost(note) + 3 for note in notes) + 5)
+    for_rest = min(int(budget * _REST_SHARE), cost(_rest(passages, 0, then, budget // 3)) + _REST_TOKENS)
+    reserve = for_rest + _for_notes(passages, notes, budget)
     blocks, rows, spent, images_left = list[str | Picture](), list[dict[str, Any]](), 0, max_images
     pending, number = list[Passage](), 0
     for number, passage in enumerate(passages):
-        head = clip(_head(passage, mark), budget // 3)
+        left = budget - spent - reserve - 2
+        head = _head(passage, mark, min(budget // 3, left - _MIN_TEXT) if number else budget // 3)
         head += "" if number else LABEL
-        room = budget - spent - cost(head) - reserve - 2
-        if room < min(_MIN_TEXT, lines_cost(passage.source, passage.first, passage.last)):
+        room = left - cost(head)
+        least = min(_MIN_TEXT, lines_cost(passage.source, passage.first, passage.last))
+        if number and room < least:
             pending = list(passages[number:])
             break
         gallery = galleries.setdefault(passage.source.location, Gallery())
         gallery.left = images_left
-        shown = show_lines(passage.source, passage.first, passage.last, passage.manner, gallery, room)
+        shown = show_lines(
+            passage.source, passage.first, passage.last, passage.manner, gallery, max(room, least)
+        )
         images_left = gallery.left
         blocks += [head, *shown.blocks]
         spent += cost(head) + shown.cost + len(shown.blocks) + 1
         rows.append(_row(passage, shown.line_end))
         if shown.line_end < passage.last:
-            left = replace(passage, first=max(shown.line_end + 1, passage.first), is_whole=False)
-            pending = [left, *passages[number + 1 :]]
+            rest_of_it = replace(passage, first=max(shown.line_end + 1, passage.first), is_whole=False)
+            pending = [rest_of_it, *passages[number + 1 :]]
             break
     said = [*notes, *(note for gallery in galleries.values() for note in gallery.notes)]
     # A call that is longer than what was kept for it would be cut, and could not be made.
-    rest = _rest(pending, number, then, min(budget // 4, reserve - _REST_TOKENS))
+    rest = _rest(pending, number, then, for_rest - _BEFORE_REST)
     tail = _tail(said, pending, rest, mark, budget - spent - 2)
     blocks = _joined([*blocks, *([tail] if tail else [])])
     return Reply(tuple(blocks), blocks_cost(blocks), tuple(rows), tuple(said), rest)
 
 
-def _head(passage: Passage, mark: str) -> str:
+def _for_notes(passages: Sequence[Passage], notes: Sequence[str], budget: int) -> int:
+    """Return the tokens to keep for notes, also for those on pictures that will not be sent."""
+    known = sum(min(cost(note), _MAX_NOTE) + 3 for note in notes) + 5 if notes else 0
+    later = _MIN_TEXT if any(passage.manner.images == "send" for passage in passages) else 0
+    return min(budget // 4, known + later)
+
+
+def _head(passage: Passage, mark: str, limit: int) -> str:
+    """Return the header of a passage; when it is too long the names are cut, never the lines."""
     place = passage.source.location
     name = place if passage.name == place else f"{passage.name} ({place})"
-    parts = [name, passage.label, f"L{passage.first}–{passage.last}"]
-    return f"{mark} {one_line(' · '.join(part for part in parts if part))} {mark}"
+    names = one_line(" · ".join(part for part in (name, passage.label) if part))
+    lines = f" · L{passage.first}–{passage.last} {mark}"
+    return f"{mark} {clip(names, max(limit - cost(lines) - 3, 4))}{lines}"
 
 
 def _row(passage: Passage, line_end: int) -> dict[str, Any]:
@@ -153,28 +175,24 @@ def _rest(pending: Sequence[Passage], number: int, then: Continuation, budget: i
 
 
 def _tail(notes: Sequence[str], pending: Sequence[Passage], rest: str, mark: str, budget: int) -> str:
-    """Return notes and the call for the rest in at most ``budget`` tokens, the call first in importance."""
+    """Return the call for the rest and the notes in at most ``budget`` tokens; the call comes first."""
     lines: list[str] = []
     if pending:
         left = sum(lines_cost(p.source, p.first, p.last) for p in pending)
         plural = "" if len(pending) == 1 else "s"
-        lines = [
-            clip(
-                f"{mark} Not shown: {len(pending)} passage{plural}, {left} tok. Next: {rest}", max(budget, 1)
-            )
-        ]
-        if cost(lines[0]) < budget < cost(lines[0]) + 8:
-            return lines[0]
+        said = f"{mark} Not shown: {len(pending)} passage{plural}, {left} tok. Next: {rest}"
+        lines = [clip(said, max(budget, 1))]
+    room = budget - cost("\n".join([*lines, f"{mark} Notes:"])) - 3
+    told: list[str] = []
     for number, note in enumerate(notes):
-        line = clip(f"- {one_line(note)}", _MAX_NOTE)
-        head = [f"{mark} Notes:"] if number == 0 else []
-        more = f"- and {len(notes) - number} more"
-        if number >= _MAX_NOTES or cost("\n".join([*lines, *head, line, more])) + 1 > budget:
-            if number and cost("\n".join([*lines, more])) <= budget:
-                lines.append(more)
+        more = [f"- and {len(notes) - number - 1} more"] if number < len(notes) - 1 else []
+        spare = room - cost("\n".join([*told, *more])) - 1
+        line = clip(f"- {one_line(note)}", min(_MAX_NOTE, spare))
+        if spare < min(_MIN_NOTE, cost(f"- {one_line(note)}")) or number >= _MAX_NOTES:
+            told += [f"- {len(notes) - number} notes more"] if room - cost("\n".join(told)) > 8 else []
             break
-        lines += [*head, line]
-    return "\n".join(lines)
+        told.append(line)
+    return "\n".join([*lines, *([f"{mark} Notes:", *told] if told else [])])
 
 
 def _joined(blocks: Sequence[str | Picture]) -> list[str | Picture]:

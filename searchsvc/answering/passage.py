@@ -22,6 +22,8 @@ Images = Literal["keep", "omit", "send"]
 _MAX_CAPTION = 40
 """Tokens of an image's caption or address in a placeholder."""
 _SHRINK = 0.85
+_LONGEST_LINE = 6_000
+"""Tokens of a line that the budget by default can return whole."""
 _BETWEEN = r"\n[ \t>]*"
 
 
@@ -55,8 +57,15 @@ class Gallery:
     """How many more pictures may be sent."""
     sent: dict[bytes, int] = field(default_factory=dict)
     """Line at which each picture of the document was sent, by its bytes: names of one file may differ."""
-    notes: list[str] = field(default_factory=list)
-    """What happened to pictures that were not sent."""
+    reasons: dict[str, str] = field(default_factory=dict)
+    """Why pictures were not sent or a line was cut, once for each of them."""
+    held: int = 0
+    """Line of the first picture that did not fit; 0 when all did."""
+
+    @property
+    def notes(self) -> list[str]:
+        """The reasons, in the order in which they came up."""
+        return list(self.reasons.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,19 +82,28 @@ class Shown:
 def show_lines(source: Source, first: int, last: int, manner: Manner, gallery: Gallery, budget: int) -> Shown:
     """Show the lines from ``first`` to ``last``, or as many of them as ``budget`` tokens hold.
 
-    The first line is cut when even that one is too long.
+    The lines end before a picture that fits another reply better. The first line is cut when even that one
+    is too long; one that no reply can hold counts as shown, with a note, so that the rest can be reached.
     """
     end = _fitting_line(source.lines, first, last, budget, manner, source.outline.code)
     while end >= first:
-        trial = Gallery(gallery.left, dict(gallery.sent), list(gallery.notes))
+        if not manner.with_code:
+            end = _past_code(source.outline.code, end, last)
+        trial = Gallery(gallery.left, dict(gallery.sent), dict(gallery.reasons))
         blocks = _blocks(source, first, end, manner, trial, budget)
         spent = blocks_cost(blocks)
-        if spent <= budget:
-            gallery.left, gallery.sent, gallery.notes = trial.left, trial.sent, trial.notes
+        if spent <= budget and not first < trial.held <= end:
+            gallery.left, gallery.sent, gallery.reasons = trial.left, trial.sent, trial.reasons
             return Shown(blocks, spent, end)
-        end = first + int((end - first) * _SHRINK) if end > first else first - 1
-    text = clip(source.lines[first - 1], budget)
-    return Shown((text,), cost(text), first - 1) if len(text) > 1 else Shown((), 0, first - 1)
+        smaller = first + int((end - first) * _SHRINK) if end > first else first - 1
+        end = trial.held - 1 if spent <= budget else smaller
+        if not manner.with_code and spent > budget:
+            end = _before_code(source.outline.code, end)
+    line = source.lines[first - 1]
+    text, whole = clip(line, budget), cost(line)
+    if whole > _LONGEST_LINE:
+        gallery.reasons[f"L{first}"] = f"L{first} is cut: {whole} tok; look into it with grep or another tool"
+    return Shown((text,) if len(text) > 1 else (), cost(text), first if whole > _LONGEST_LINE else first - 1)
 
 
 def blocks_cost(blocks: Sequence[str | Picture]) -> int:
@@ -110,6 +128,17 @@ def _fitting_line(
     # A line alone is rounded up, so that the sum of many is too high by half a token each.
     spent = list(accumulate(max(0.0, price - 0.5) for price in costs))
     return first + bisect_right(spent, budget) - 1
+
+
+def _past_code(code: Sequence[CodeBlock], end: int, last: int) -> int:
+    """Return the end of a block that is left out and would be cut: its placeholder costs the same."""
+    whole = (block.line_end for block in code if block.line_start <= end < block.line_end <= last)
+    return next(whole, end)
+
+
+def _before_code(code: Sequence[CodeBlock], end: int) -> int:
+    """Return the last line before a block that is left out and would be cut."""
+    return next((block.line_start - 1 for block in code if block.line_start <= end < block.line_end), end)
 
 
 def _blocks(
@@ -198,30 +227,32 @@ def _stand_in(
         about = source.caption(image)
         return f"[image omitted: {name} — {about}]" if about else f"[image omitted: {name}]", None
     if gallery.left <= 0 and not gallery.sent:  # nothing to load for
-        gallery.notes.append(f"L{image.line}: {name} is not sent: the limit of images is reached")
-        return "", None
+        return _unsent(gallery, image, name, "the limit of images is reached")
     try:
         picture = source.show(image)
     except SearchError as error:
         reason = one_line(str(error))
-        what = "image" if reason.startswith(image.source[:20]) else name
-        gallery.notes.append(f"L{image.line}: {what} is not sent: {reason}")
-        return "", None
+        return _unsent(gallery, image, "image" if reason.startswith(image.source[:20]) else name, reason)
     if picture.data in gallery.sent:
         return f"[image: {name}, shown above at L{gallery.sent[picture.data]}]", None
     if gallery.left <= 0:
-        gallery.notes.append(f"L{image.line}: {name} is not sent: the limit of images is reached")
-        return "", None
-    if picture_cost(picture) > budget:
-        gallery.notes.append(
-            f"L{image.line}: {name} is not sent: it costs {picture_cost(picture)} tok, "
-            f"{max(budget, 0)} are left"
+        return _unsent(gallery, image, name, "the limit of images is reached")
+    price = picture_cost(picture)
+    if price > budget:
+        gallery.held = gallery.held or image.line
+        return _unsent(
+            gallery, image, name, f"it costs {price} tok; ask for L{image.line} with more max_tokens"
         )
-        return "", None
     gallery.left -= 1
     gallery.sent[picture.data] = image.line
     about = source.caption(image)
     return f"[image: {name} — {about}]" if about else f"[image: {name}]", picture
+
+
+def _unsent(gallery: Gallery, image: Image, name: str, reason: str) -> tuple[str, None]:
+    """Leave a reference as written, and say why, once for each image."""
+    gallery.reasons.setdefault(image.raw, f"L{image.line}: {name} is not sent: {reason}")
+    return "", None
 
 
 def address_of(image: Image) -> str:

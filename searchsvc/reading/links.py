@@ -35,7 +35,7 @@ _ALIAS_BAR = re.compile(r"\\?\|")
 _EXTERNAL = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:|//|\\")
 _BACKTICKS = re.compile(r"`+")
 _IMG_TAG = re.compile(
-    r"""<(?:img|IMG|Img)\s(?:(?:[^>"']++|"[^"]{0,2000}+"|'[^']{0,2000}+'){0,50}+>|[^>]{0,2000}>)"""
+    r"""<(?:img|IMG|Img)\s(?:(?:[^<>"']{1,200}+|"[^"]{0,500}+"|'[^']{0,500}+'){0,20}+>|[^>]{0,2000}>)"""
 )
 """Quoted values may hold ``>``; where quotes are unbalanced, the first ``>`` is the end."""
 _HTML_TAG = re.compile(r"</?[A-Za-z][^<>]{0,2000}>")
