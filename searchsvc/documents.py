@@ -3,6 +3,7 @@
 Needs no index. Each method answers one reading tool; all but ``frontmatter`` pass through one reader.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
@@ -54,11 +55,13 @@ class Documents:
         within = match_section(outline.sections, found.fragment, found.location) if found.fragment else None
         return make_tree(found.location, outline, within)
 
-    def md_tree(self, path: str, *, max_depth: int = 6, max_tokens: int = 4000) -> Reply:
-        """Answer with the outline of a note."""
+    def md_tree(self, path: str, *, max_depth: int = 6, max_tokens: int = 4000, cursor: str = "") -> Reply:
+        """Answer with the outline of a note; with a cursor, page by page."""
         if not 1 <= max_depth <= 6:
             raise QueryError(f"max_depth is {max_depth}, expected 1 to 6")
-        return render_tree(self.tree(path), max_depth, self._budget(max_tokens))
+        start = _cursor(cursor)[0] if cursor else -1
+        budget, cap = self._budget(max_tokens), self._config.max_reply_tokens
+        return render_tree(self.tree(path), max_depth, budget, cap=cap, start=start)
 
     def md_section(
         self, path: str, heading: str = "", *, include_subsections: bool = True, max_tokens: int = 4000
@@ -110,7 +113,7 @@ class Documents:
         name_entries([entry for _, _, entry in listed])  # unique among all, whatever folder is shown
         entries = [entry for vault, path, entry in listed if _is_in(path, folders.get(vault))]
         return render_listing(
-            root, entries, problems, line_bounds=line_bounds, start=_cursor(cursor), budget=budget,
+            root, entries, problems, line_bounds=line_bounds, start=_cursor(cursor)[0], budget=budget,
             depth=6 if section_depth is None else section_depth,
         )  # fmt: skip
 
@@ -156,8 +159,8 @@ class Documents:
     def index_md(self, uri: str, *, max_tokens: int = 4000, cursor: str = "") -> Reply:
         """Answer with tables of sections of a file, an address or a folder."""
         count, files = self._indexes(uri)
-        start = _cursor(cursor)
-        return render_index(islice(files, start, None), count, start, uri, self._budget(max_tokens))
+        start, row = _cursor(cursor)
+        return render_index(islice(files, start, None), count, start, row, self._budget(max_tokens))
 
     def read_md_with_images(
         self,
@@ -371,9 +374,9 @@ def _lines_of(selector: Any) -> dict[str, Any]:
     return {"line_range": selector["lines"]} if isinstance(selector, dict) else {}
 
 
-def _cursor(text: str) -> int:
-    if not text:
-        return 0
-    if not (text.isascii() and text.isdigit() and len(text) < 9):
+def _cursor(text: str) -> tuple[int, int]:
+    """Return what a cursor counts: documents or headings, and rows of the document."""
+    found = re.fullmatch(r"(\d{1,8})(?:-(\d{1,8}))?", text or "0", re.ASCII)
+    if found is None:
         raise QueryError(f"cursor {text[:40]!r} is not from an earlier reply; leave it out to begin anew")
-    return int(text)
+    return int(found[1]), int(found[2] or 0)

@@ -108,10 +108,8 @@ def test_a_tree_that_does_not_fit_loses_its_deepest_levels_and_says_so(tmp_path)
     desk = make_desk(tmp_path)
     reply = desk.md_tree("long.md", max_tokens=700)
     assert "deep-heading" not in reply.text and "40 headings more" in reply.text
-    again = re.search(r"md_tree\(path=\"long.md\", max_tokens=(\d+)\)", reply.text)
+    again = re.search(r"same call with max_tokens=(\d+)", reply.rest)
     assert "deep-heading-number-39" in desk.md_tree("long.md", max_tokens=int(again[1])).text
-    few = desk.md_tree("long.md", max_tokens=150)
-    assert few.cost <= 150 and "headings more" in few.text
 
 
 def test_a_section_comes_with_or_without_those_below_it_and_tells_the_saving(desk):
@@ -358,6 +356,63 @@ def test_a_long_selection_is_read_to_its_end_by_what_each_reply_advises(tmp_path
         else:
             arguments = {"select": json.loads(re.fullmatch(r"get_documents\(select=(.*)\)", reply.rest)[1])}
     assert got == wanted
+
+
+def pages(call, **arguments):
+    """Return the replies of a call and of all that they advise by a cursor."""
+    replies = [call(**arguments)]
+    while cursor := re.search(r'cursor="([\d-]+)"', replies[-1].rest):
+        assert len(replies) < 500
+        replies.append(call(**arguments, cursor=cursor[1]))
+    assert not replies[-1].rest
+    return replies
+
+
+@pytest.mark.proves("R-reading-rest")
+@pytest.mark.parametrize("budget", [100, 150, 300])
+def test_outlines_indexes_and_lists_are_read_to_their_end_by_cursors(tmp_path, budget):
+    long = "目录" * 20
+    for name in (
+        "a.md",
+        "b c.md",
+        f"{long}/{long}.md",
+        'q"uote.md',
+        *(f"n{number:02}.md" for number in range(30)),
+    ):
+        headings = "".join(
+            f"\n## Heading {n} of {name}\n\n### Deep {n}\n" for n in range(25 if name < "n" else 1)
+        )
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(f"# T{headings}", encoding="utf-8")
+    (tmp_path / "index.json").write_text(json.dumps({"documents": [{"id": n} for n in range(50)]}), "utf-8")
+    desk = make_desk(tmp_path)
+    paths = desk.library.notes(desk.library.roots[0])
+
+    listed = pages(desk.list_documents, max_tokens=budget)
+    assert [row["path"] for reply in listed for row in reply.rows] == paths
+    indexed = pages(desk.index_md, uri=".", max_tokens=budget)
+    ids = [section["id"] for reply in indexed for row in reply.rows for section in row["sections"]]
+    assert ids == [row.id for path in paths for row in desk.tree(path).rows]
+    for reply in [*listed, *indexed]:
+        assert reply.cost <= budget and cost(reply.text) <= budget
+        assert not reply.rest or reply.rest in reply.text
+    assert re.search(r"^! \d+ problems( more)?: larger max_tokens$", listed[0].text, re.MULTILINE)
+
+
+@pytest.mark.parametrize("budget", [100, 150])
+def test_an_outline_too_long_for_any_reply_is_read_page_by_page(tmp_path, budget):
+    text = "# T\n" + "".join(f"\n## Heading {n}\n\n### Deep {n}\n" for n in range(120))
+    (tmp_path / "a.md").write_text(text, encoding="utf-8")
+    desk = make_desk(tmp_path, max_reply_tokens=budget)
+    overview = desk.md_tree("a.md", max_tokens=budget)
+    assert overview.rest and overview.rest in overview.text
+    got, cursor = [], "0"
+    while cursor:
+        reply = desk.md_tree("a.md", max_tokens=budget, cursor=cursor)
+        assert reply.rows and reply.cost <= budget
+        got += [row["id"] for row in reply.rows]
+        cursor = (re.search(r'cursor="(\d+)"', reply.rest) or [None, ""])[1]
+    assert got == [row.id for row in desk.tree("a.md").rows]
 
 
 # Lists and indexes

@@ -21,17 +21,19 @@ def render_front_matter(location: str, front: FrontMatter, problems: Sequence[st
     lines = [head, *(f"! {clip(one_line(problem), 60)}" for problem in problems[:3])]
     room = budget - cost("\n".join(lines)) - _MORE_TOKENS
     shown: dict[str, object] = {}
+    whole = cost("\n".join(lines)) + _MORE_TOKENS
     for key, value in front.properties.items():
         line = one_line(f"{key}: {json.dumps(value, ensure_ascii=False)}")
+        whole += cost(line) + 1
         if cost(line) + 1 > room:
-            break
+            continue
         room -= cost(line) + 1
         lines.append(line)
         shown[key] = value
     left, rest = len(front.properties) - len(shown), ""
     if left:
-        rest = f"larger max_tokens, or get_documents with lines [1, {front.lines}]"
-        lines.append(f"{left} properties more: {rest}")
+        rest = f"same call with max_tokens={whole}"
+        lines.append(f"{left} properties more: {rest}, or its lines by get_documents")
     text = "\n".join(lines)
     row = {"path": location, "lines": [1, front.lines] if front.lines else [], "properties": shown}
     return Reply((text,), cost(text), (row,), tuple(problems), rest)

@@ -5,18 +5,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from searchsvc.answering.lines import clip, one_line
-from searchsvc.answering.passage import as_call
 from searchsvc.items import Reply
 from searchsvc.reading.note import stem
 from searchsvc.reading.outline import Outline
 from searchsvc.tokens import cost
 
 _BYTES_A_TOKEN = 4
-_TAIL_TOKENS = 90
+_TAIL_TOKENS = 25
 """What a count of the rest and the call for it cost at most."""
+_MORE_TOKENS = 12
 _MAX_SUMMARY = 40
-_MAX_ID = 60
-_MAX_PROBLEMS = 20
+_MAX_PROBLEM = 60
 
 
 @dataclass(slots=True)
@@ -75,14 +74,9 @@ def render_listing(
     root: str, entries: Sequence[Entry], problems: Sequence[str], *, line_bounds: bool, depth: int,
     start: int, budget: int,
 ) -> Reply:  # fmt: skip
-    """List documents from ``start`` on; sections, then summaries are left out when the budget is short."""
-    head = _head(root, entries, budget)
-    noted = [f"! {clip(one_line(problem), 60)}" for problem in problems[:_MAX_PROBLEMS]]
-    if len(problems) > _MAX_PROBLEMS:
-        noted.append(f"! and {len(problems) - _MAX_PROBLEMS} more problems")
-    while noted and cost("\n".join(noted)) > budget // 3:
-        noted.pop()
-    room = budget - cost("\n".join([head, *noted])) - _TAIL_TOKENS
+    """List documents from ``start`` on, at least one; sections, then summaries go first where it is tight."""
+    head = [_head(root, entries, budget), *_problem_lines(problems, budget // 4)]
+    room = budget - cost("\n".join(head)) - _TAIL_TOKENS
     depths = [level for level in (depth, 3, 2, 1) if level <= depth and level > 0]
     plans = [_Detail(level, True, line_bounds) for level in dict.fromkeys(depths)]
     plans += [_Detail(0, True, line_bounds), _Detail(0, False, line_bounds)]
@@ -91,21 +85,34 @@ def render_listing(
         body, shown = _fill(entries[start:], plan, room)
         if start + shown == len(entries):
             break
-    rest = ""
+    else:
+        folders = _folders(root, entries, room // 3) if not start else []
+        body, shown = _fill(entries[start:], plan, room - sum(cost(line) + 1 for line in folders), least=1)
+        body = [*folders, *body]
     left = len(entries) - start - shown
-    if left:
-        folders = _folders(root, entries, room // 3)
-        if folders:
-            body, shown = _fill(entries[start:], plan, room - cost("\n".join(folders)) - 1)
-            body = [*folders, *body]
-        left = len(entries) - start - shown
-        rest = as_call("list_documents", root=root, cursor=str(start + shown))
-        body.append(clip(f"{left} documents more: {rest}, or a folder as root", _TAIL_TOKENS))
-    if plan != plans[0] and plan.depth < depth:
+    rest = f'same call with cursor="{start + shown}"' if left > 0 else ""
+    if rest:
+        body.append(f"{left} documents more: {rest}, or a folder as root")
+    elif plan.depth < depth and plan != plans[0]:
         body.append(f"(sections below depth {plan.depth} left out: md_tree(path) has them)")
-    text = "\n".join([head, *noted, *body])
+    text = "\n".join([*head, *body])
     facts = tuple(_facts(entry) for entry in entries[start : start + shown])
     return Reply((text,), cost(text), facts, tuple(problems), rest)
+
+
+def _problem_lines(problems: Sequence[str], budget: int) -> list[str]:
+    """Return the problems that fit, and always how many there are beyond."""
+    lines: list[str] = []
+    for number, problem in enumerate(problems):
+        line = f"! {clip(one_line(problem), _MAX_PROBLEM)}"
+        more = len(problems) - number - 1
+        if cost("\n".join([*lines, line])) + (_MORE_TOKENS if more else 0) > budget:
+            return [
+                *lines,
+                f"! {len(problems) - number} problems{' more' if number else ''}: larger max_tokens",
+            ]
+        lines.append(line)
+    return lines
 
 
 def _head(root: str, entries: Sequence[Entry], budget: int) -> str:
@@ -116,14 +123,17 @@ def _head(root: str, entries: Sequence[Entry], budget: int) -> str:
     return f"{name} · {len(entries)} documents · ~{total} tok · id · path · tok · summary"
 
 
-def _fill(entries: Sequence[Entry], plan: _Detail, room: int) -> tuple[list[str], int]:
-    """Return the lines of as many documents as fit, and how many they are."""
+def _fill(entries: Sequence[Entry], plan: _Detail, room: int, *, least: int = 0) -> tuple[list[str], int]:
+    """Return the lines of as many documents as fit, and how many they are; the ``least`` are cut to fit."""
     lines, spent = list[str](), 0
     for count, entry in enumerate(entries):
         part = _lines(entry, plan)
         price = sum(cost(line) + 1 for line in part)
         if spent + price > room:
-            return lines, count
+            if count >= least:
+                return lines, count
+            part = [clip(part[0], max(room - 1, 5))]
+            price = cost(part[0]) + 1
         spent += price
         lines += part
     return lines, len(entries)
@@ -131,9 +141,9 @@ def _fill(entries: Sequence[Entry], plan: _Detail, room: int) -> tuple[list[str]
 
 def _lines(entry: Entry, plan: _Detail) -> list[str]:
     outline = entry.outline() if plan.summaries or plan.depth else None
-    parts = [clip(one_line(entry.id), _MAX_ID)]
+    parts = [one_line(entry.id)]
     if entry.location != entry.id:
-        parts.append(clip(one_line(entry.location), _MAX_ID))
+        parts.append(one_line(entry.location))
     parts.append(f"{entry.cost} tok")
     if plan.line_bounds and outline is not None:
         parts.append(f"L1-{outline.lines}")
@@ -147,7 +157,7 @@ def _lines(entry: Entry, plan: _Detail) -> list[str]:
         depth = section.slug.count("/") + 1
         if depth <= plan.depth:
             bounds = f" L{section.line_start}-{section.line_end}" if plan.line_bounds else ""
-            name = clip(one_line(f"{entry.location}#{section.slug}"), _MAX_ID)
+            name = one_line(f"{entry.location}#{section.slug}")
             lines.append(f"{'  ' * depth}{name}{bounds} {outline.costs[place]}")
     return lines
 

@@ -4,16 +4,13 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from searchsvc.answering.lines import clip, one_line
-from searchsvc.answering.passage import as_call
 from searchsvc.items import FileIndex, IndexRow, Reply, Tree, TreeRow
 from searchsvc.reading.outline import Outline
 from searchsvc.reading.sections import INTRO, PREAMBLE
 from searchsvc.tokens import cost
 
-_CALL_TOKENS = 60
-"""What the call for the rest costs at most."""
-_MAX_LINE = 60
-"""Tokens of one heading in an outline."""
+_CALL_TOKENS = 25
+"""What the count of the rest and the call for it cost at most."""
 
 
 def make_tree(location: str, outline: Outline, within: int | None = None) -> Tree:
@@ -45,34 +42,52 @@ def make_tree(location: str, outline: Outline, within: int | None = None) -> Tre
     return Tree(location, outline.title, outline.lines, outline.cost, tuple(rows), outline.problems)
 
 
-def render_tree(tree: Tree, max_depth: int, budget: int) -> Reply:
-    """Write an outline, a few tokens a heading; the deepest levels go first when the budget is short."""
-    deepest = max((row.depth for row in tree.rows), default=1)
-    for depth in range(min(max_depth, deepest), 0, -1):
-        rows = [row for row in tree.rows if row.depth <= depth]
-        reply = _tree_reply(tree, rows, depth < min(max_depth, deepest), budget)
+def render_tree(tree: Tree, max_depth: int, budget: int, *, cap: int = 20_000, start: int = -1) -> Reply:
+    """Write an outline, a few tokens a heading; the deepest levels go first when the budget is short.
+
+    From ``start`` on (0 is the first heading) all levels are shown page by page. ``cap`` is the most that any
+    reply may hold.
+    """
+    wanted = [row for row in tree.rows if row.depth <= max_depth]
+    if start >= 0:
+        return _page(tree, wanted, start, budget)
+    reply = _tree_reply(tree, wanted, "", budget)
+    if reply.cost <= budget:
+        return reply
+    whole = reply.cost + 2 * _CALL_TOKENS
+    rest = f"same call with max_tokens={whole}" if whole <= cap else 'same call with cursor="0"'
+    deepest = max(row.depth for row in wanted)
+    for depth in range(deepest - 1, 0, -1):
+        rows = [row for row in wanted if row.depth <= depth]
+        left = f'{len(wanted) - len(rows)} headings more below these: {rest}, or path="<path#name>"'
+        reply = _tree_reply(tree, rows, left, budget, rest=rest)
         if reply.cost <= budget:
             return reply
-    low, high = 0, len(rows)
+    return _page(tree, wanted, 0, budget)
+
+
+def _page(tree: Tree, rows: Sequence[TreeRow], start: int, budget: int) -> Reply:
+    """Show headings from one on, at least one, and how to go on."""
+
+    def reply(stop: int) -> Reply:
+        rest = f'same call with cursor="{stop}"' if stop < len(rows) else ""
+        left = f"{len(rows) - stop} headings more: {rest}" if rest else ""
+        return _tree_reply(tree, rows[start:stop], left, budget, rest=rest)
+
+    low, high = start + 1, len(rows) + 1
     while high - low > 1:
         middle = (low + high) // 2
-        is_fitting = _tree_reply(tree, rows[:middle], True, budget).cost <= budget
-        low, high = (middle, high) if is_fitting else (low, middle)
-    return _tree_reply(tree, rows[:low], True, budget)
+        low, high = (middle, high) if reply(middle).cost <= budget else (low, middle)
+    return reply(min(low, len(rows)))
 
 
-def _tree_reply(tree: Tree, rows: Sequence[TreeRow], is_cut: bool, budget: int) -> Reply:
+def _tree_reply(tree: Tree, rows: Sequence[TreeRow], left: str, budget: int, *, rest: str = "") -> Reply:
     name = clip(one_line(tree.location), budget // 4)
-    lines = [_tree_line(row) for row in rows]
-    left = len(tree.rows) - len(rows)
-    whole = sum(cost(_tree_line(row)) for row in tree.rows) + 2 * _CALL_TOKENS if is_cut else 0
-    rest = as_call("md_tree", path=name, max_tokens=whole) if is_cut else ""
-    notes = [f"! {clip(one_line(problem), 40)}" for problem in tree.problems[:3]]
-    body = [*notes, *lines, *([f'{left} headings more: {rest}, or path="<path#name>"'] if is_cut else [])]
-    spent = cost("\n".join(body)) + cost(name) + 30
+    notes = [f"! {clip(one_line(problem), budget // 8)}" for problem in tree.problems[:1]]
+    body = [*notes, *(_tree_line(row, budget // 3) for row in rows), *([left] if left else [])]
+    spent = cost("\n".join(body)) + cost(name) + 20
     saved = f", saves {max(0, 1 - spent / tree.cost):.0%}" if tree.cost else ""
-    head = f"{name} · {tree.lines} lines · {tree.cost} tok{saved}"
-    text = "\n".join([head, *body])
+    text = "\n".join([f"{name} · {tree.lines} lines · {tree.cost} tok{saved}", *body])
     facts = tuple(
         {
             "id": r.id,
@@ -86,9 +101,9 @@ def _tree_reply(tree: Tree, rows: Sequence[TreeRow], is_cut: bool, budget: int) 
     return Reply((text,), cost(text), facts, tuple(tree.problems), rest)
 
 
-def _tree_line(row: TreeRow) -> str:
+def _tree_line(row: TreeRow, limit: int) -> str:
     indent = "  " * (row.depth - 1)
-    return f"{indent}{clip(one_line(row.name), _MAX_LINE)} L{row.line_start}-{row.line_end} {row.cost}"
+    return f"{indent}{clip(one_line(row.name), limit)} L{row.line_start}-{row.line_end} {row.cost}"
 
 
 def make_file_index(location: str, outline: Outline, lines: Sequence[str]) -> FileIndex:
@@ -114,49 +129,54 @@ def make_file_index(location: str, outline: Outline, lines: Sequence[str]) -> Fi
     )
 
 
-def render_index(files: Iterable[FileIndex], total: int, start: int, uri: str, budget: int) -> Reply:
-    """Write file indexes one after the other, as many as fit; a long one is cut."""
-    parts, facts, spent, shown, rest = list[str](), list[dict[str, object]](), 0, start, ""
+def render_index(files: Iterable[FileIndex], total: int, start: int, row: int, budget: int) -> Reply:
+    """Write file indexes one after the other, from a row of a file on; at least one row, and how to go on."""
+    parts, facts, spent, rest = list[str](), list[dict[str, object]](), 0, ""
     room = budget - _CALL_TOKENS
-    for file in files:
-        text, rows = _file_table(file, room - spent if not parts else 10**9)
+    for number, file in enumerate(files, start):
+        first = row if number == start else 0
+        text, rows = _file_table(file, first, room - spent, is_first=not parts)
         if parts and spent + cost(text) + 1 > room:
+            rest = f'same call with cursor="{number}"'
+            parts.append(f"{total - number} files more: {rest}")
             break
         parts.append(text)
         spent += cost(text) + 1
-        shown += 1
         facts.append({"path": file.location, "lines": file.lines, "chars": file.chars, "sections": rows})
-        if len(rows) < len(file.rows):
+        shown = first + len(rows)
+        if shown < len(file.rows):
+            rest = f'same call with cursor="{number}-{shown}"'
+            more = f", {total - number - 1} files" if number + 1 < total else ""
+            parts.append(f"{len(file.rows) - shown} sections{more} more: {rest}")
             break
-    if shown < total:
-        rest = as_call("index_md", uri=uri, cursor=str(shown))
-        parts.append(clip(f"{total - shown} files more: {rest}", _CALL_TOKENS))
     text = "\n".join(parts) or "no Markdown files here"
     return Reply((text,), cost(text), tuple(facts), (), rest)
 
 
-def _file_table(file: FileIndex, budget: int) -> tuple[str, list[dict[str, object]]]:
-    """Return a file's table within a budget, and the rows that it holds."""
-    name = clip(one_line(file.location).replace('"', "'"), max(budget // 4, 10))
-    head = [f'<file path="{name}" lines="{file.lines}" chars="{file.chars}">']
-    head += [f"! {clip(one_line(problem), 30)}" for problem in file.problems[:2]]
-    if file.front_matter and cost(file.front_matter) < budget / 3:
+def _file_table(
+    file: FileIndex, first: int, budget: int, *, is_first: bool
+) -> tuple[str, list[dict[str, object]]]:
+    """Return a file's table from a row on, and the rows that it holds; only the first of a page is cut."""
+    name = one_line(file.location)
+    sign = "'" if '"' in name else '"'
+    name = f"{sign}{clip(name, max(budget // 3, 10))}{sign}"
+    head = [f'<file path={name} lines="{file.lines}" chars="{file.chars}">']
+    head += [f"! {clip(one_line(problem), 30)}" for problem in file.problems[:1]] if budget > 200 else []
+    if file.front_matter and not first and cost(file.front_matter) < budget / 3:
         head.append(file.front_matter)
     head.append("heading\tline_start\tn_images\tchar_count\ttokens")
-    spent, lines, rows = cost("\n".join(head)) + _CALL_TOKENS, list[str](), list[dict[str, object]]()
-    for row in file.rows:
-        line = "\t".join(
-            (clip(one_line(row.heading), _MAX_LINE), str(row.line_start), str(row.image_count),
-             str(row.char_count), str(row.tokens))
-        )  # fmt: skip
-        spent += cost(line) + 1
-        if spent > budget:
+    spent, lines, rows = cost("\n".join([*head, "</file>"])) + 2, list[str](), list[dict[str, object]]()
+    for row in file.rows[first:]:
+        numbers = "\t".join(map(str, ("", row.line_start, row.image_count, row.char_count, row.tokens)))
+        left = budget - spent - cost(numbers) - 2
+        heading = one_line(row.heading)
+        line = f"{heading if cost(heading) <= left or rows else clip(heading, max(left, 3))}{numbers}"
+        if is_first and rows and spent + cost(line) + 1 > budget:
             break
+        spent += cost(line) + 1
         lines.append(line)
         rows.append(
             {"id": row.id, "heading": row.heading, "line_start": row.line_start, "n_images": row.image_count,
              "char_count": row.char_count, "tokens": row.tokens}
         )  # fmt: skip
-    left = len(file.rows) - len(rows)
-    more = [f"{left} sections more: larger max_tokens, or md_tree"] if left else []
-    return "\n".join([*head, *lines, *more, "</file>"]), rows
+    return "\n".join([*head, *lines, "</file>"]), rows

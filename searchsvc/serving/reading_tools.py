@@ -22,9 +22,10 @@ def md_tree(
     ctx: Context[Any],
     max_depth: Annotated[int, Field(ge=1, le=6)] = 6,
     max_tokens: MaxTokens = 4000,
+    cursor: str = "",
 ) -> Annotated[CallToolResult, WireReply]:
     """Outline a note: of every heading its name (id: path#name), lines and tokens. Use it before reading."""
-    return reply_to_wire(_desk(ctx).md_tree(path, max_depth=max_depth, max_tokens=max_tokens))
+    return reply_to_wire(_desk(ctx).md_tree(path, max_depth=max_depth, max_tokens=max_tokens, cursor=cursor))
 
 
 def md_section(
