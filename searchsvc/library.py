@@ -132,16 +132,15 @@ class Library:
 
     def _find(self, asked: str) -> Found:
         roots, path = self.split_root(asked)
-        if path != path.strip() and not any((root.path / path).is_file() for root in roots):
-            path = path.strip()
         if not path.strip("/#"):
             raise NotFound(f"{asked[:80]!r} names no note; give a path such as {self._example()!r}")
-        for spelled, fragment in _splits(path):
+        names = list(dict.fromkeys(chain(_splits(path), _splits(path.strip()))))
+        for spelled, fragment in names:
             places = [] if is_note_name(spelled) else self._by_id(roots, spelled)
             places = places or [place for root in roots for place in self._direct(root, spelled)]
             if places:
                 return self._one(places, asked, fragment)
-        for spelled, fragment in _splits(path):
+        for spelled, fragment in names:
             places = self._by_name(roots, spelled)
             if places:
                 return self._one(places, asked, fragment)

@@ -415,6 +415,44 @@ def test_an_outline_too_long_for_any_reply_is_read_page_by_page(tmp_path, budget
     assert got == [row.id for row in desk.tree("a.md").rows]
 
 
+def test_a_cursor_of_documents_that_have_changed_since_is_refused(tmp_path):
+    for name in ("a.md", "b.md"):
+        (tmp_path / name).write_text("# T\n\n" + f"line of {name}\n" * 100, encoding="utf-8")
+    desk = make_desk(tmp_path)
+    first = desk.get_documents([{"root": ".", "include_code": False}], max_tokens=150)
+    cursor = re.search(r'cursor="([\w-]+)"', first.rest)[1]
+    assert desk.get_documents([{"root": ".", "include_code": False}], max_tokens=150, cursor=cursor).rows
+    (tmp_path / "a.md").write_text("# T\n\nnew\n" + "line of a.md\n" * 100, encoding="utf-8")
+    with pytest.raises(QueryError, match="changed"):
+        desk.get_documents([{"root": ".", "include_code": False}], max_tokens=150, cursor=cursor)
+
+
+def test_a_line_that_no_reply_can_hold_is_told_and_what_follows_is_reached(tmp_path):
+    (tmp_path / "a.md").write_text("# T\n\n" + "word " * 60_000 + "\n\nlast\n", encoding="utf-8")
+    reply = make_desk(tmp_path).get_documents([{"doc": "a.md", "lines": [3, 5]}], max_tokens=2_000)
+    assert '"lines": [4, 5]' in reply.rest and reply.cost <= 2_000
+    assert any("L3 is cut" in note for note in reply.notes)
+
+
+def test_a_heading_is_looked_for_in_the_section_that_the_path_names(tmp_path):
+    text = "# T\n\n## Server\n\n### Setup\n\nfor the server\n\n## Client\n\n### Setup\n\nfor the client\n\n## Data\n"
+    (tmp_path / "a.md").write_text(text, encoding="utf-8")
+    desk = make_desk(tmp_path)
+    assert "for the client" in desk.md_section("a.md#client", "setup").text
+    with pytest.raises(NotFound):
+        desk.md_section("a.md#client", "Data")
+
+
+def test_a_name_that_was_searched_for_means_the_nearer_note_once_there_is_one(vault, desk):
+    assert desk.tree("notes").location == "sub/notes.md"
+    (vault / "notes.md").write_text("# Nearer\n", encoding="utf-8")
+    assert desk.tree("notes").location == "notes.md"
+
+
+def test_ids_of_the_graph_are_accepted_here_too(desk):
+    assert desk.tree("sub_guide").location == "sub/guide.md"
+
+
 # Lists and indexes
 
 
@@ -516,6 +554,21 @@ def test_one_bad_image_is_a_note_and_the_limit_leaves_markdown(vault, desk):
     assert "![b](missing.png)" in reply.text
     none = desk.read_md_with_images("bad.md", max_images=0)
     assert not pictures(none) and "![d](img/plot.png)" in none.text
+
+
+def test_pictures_that_do_not_fit_wait_for_the_next_call_and_all_are_sent_in_the_end(vault, desk):
+    for number in range(5):
+        (vault / f"p{number}.png").write_bytes(png(700, 700, (number, 0, 0)))
+    text = "\n".join(f"before {n} ![i](p{n}.png) after" for n in range(5))
+    (vault / "many.md").write_text(text, encoding="utf-8")
+    lines, seen, rest = None, [], "begin"
+    while rest:
+        reply = desk.read_md_with_images("many.md", line_range=lines, max_tokens=1_500)
+        assert reply.cost <= 1_500
+        seen += pictures(reply)
+        rest = reply.rest
+        lines = json.loads(re.search(r"line_range=(\[.*?\])", rest)[1]) if rest else None
+    assert len({picture.data for picture in seen}) == len(seen) == 5
 
 
 def test_a_repeated_image_is_sent_once(vault, desk):

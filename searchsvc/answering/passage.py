@@ -59,8 +59,8 @@ class Gallery:
     """Line at which each picture of the document was sent, by its bytes: names of one file may differ."""
     reasons: dict[str, str] = field(default_factory=dict)
     """Why pictures were not sent or a line was cut, once for each of them."""
-    held: int = 0
-    """Line of the first picture that did not fit; 0 when all did."""
+    held: list[int] = field(default_factory=list)
+    """Lines of the pictures that did not fit."""
 
     @property
     def notes(self) -> list[str]:
@@ -92,11 +92,12 @@ def show_lines(source: Source, first: int, last: int, manner: Manner, gallery: G
         trial = Gallery(gallery.left, dict(gallery.sent), dict(gallery.reasons))
         blocks = _blocks(source, first, end, manner, trial, budget)
         spent = blocks_cost(blocks)
-        if spent <= budget and not first < trial.held <= end:
+        held = min((line for line in trial.held if line > first), default=0)
+        if spent <= budget and not held:
             gallery.left, gallery.sent, gallery.reasons = trial.left, trial.sent, trial.reasons
             return Shown(blocks, spent, end)
         smaller = first + int((end - first) * _SHRINK) if end > first else first - 1
-        end = trial.held - 1 if spent <= budget else smaller
+        end = held - 1 if spent <= budget else smaller
         if not manner.with_code and spent > budget:
             end = _before_code(source.outline.code, end)
     line = source.lines[first - 1]
@@ -239,7 +240,7 @@ def _stand_in(
         return _unsent(gallery, image, name, "the limit of images is reached")
     price = picture_cost(picture)
     if price > budget:
-        gallery.held = gallery.held or image.line
+        gallery.held.append(image.line)
         return _unsent(
             gallery, image, name, f"it costs {price} tok; ask for L{image.line} with more max_tokens"
         )
