@@ -435,7 +435,17 @@ def test_a_line_that_no_reply_can_hold_is_told_and_what_follows_is_reached(tmp_p
 
 
 def test_a_heading_is_looked_for_in_the_section_that_the_path_names(tmp_path):
-    text = "# T\n\n## Server\n\n### Setup\n\nfor the server\n\n## Client\n\n### Setup\n\nfor the client\n\n## Data\n"
+    lines = [
+        "# T",
+        "## Server",
+        "### Setup",
+        "for the server",
+        "## Client",
+        "### Setup",
+        "for the client",
+        "## Data",
+    ]
+    text = "\n\n".join(lines)
     (tmp_path / "a.md").write_text(text, encoding="utf-8")
     desk = make_desk(tmp_path)
     assert "for the client" in desk.md_section("a.md#client", "setup").text
