@@ -13,6 +13,7 @@ from searchsvc.reading.structure import Structure, plain_text, read_structure
 from searchsvc.tokens import cost
 
 _MAX_SUMMARY = 160
+_SUMMARIES = ("description", "summary", "abstract")
 _WORDS = re.compile(r"\w")
 
 
@@ -22,8 +23,8 @@ class Outline:
 
     title: str
     """Front matter title, else the title heading, else the file's stem."""
-    summary: str
-    """Description by the front matter, else the beginning of the running text, on one line."""
+    opening: str
+    """Description by the front matter, else the beginning of the running text, in Markdown."""
     sections: tuple[Section, ...]
     """In file order."""
     costs: tuple[int, ...]
@@ -40,6 +41,12 @@ class Outline:
     """First line after the front matter."""
     problems: tuple[str, ...] = ()
     """What was wrong with the file but did not stop the reading."""
+
+    @property
+    def summary(self) -> str:
+        """What the note is about, in one short line without markup."""
+        text = plain_text(self.opening)
+        return text if len(text) <= _MAX_SUMMARY else f"{text[:_MAX_SUMMARY].rsplit(' ', 1)[0]}…"
 
     def subtree_cost(self, place: int) -> int:
         """Return the tokens of a section, given by its place, and of all sections below it."""
@@ -67,7 +74,7 @@ def outline_of(path: str, text: Text) -> Outline:
     head = sections[0].line_start - 1 if sections else len(lines)
     return Outline(
         title=note_title(path, front, sections),
-        summary=_summary(front, structure),
+        opening=_opening(front, structure),
         sections=sections,
         costs=costs,
         code=tuple(structure.code),
@@ -80,14 +87,10 @@ def outline_of(path: str, text: Text) -> Outline:
     )
 
 
-def _summary(front: FrontMatter, structure: Structure) -> str:
+def _opening(front: FrontMatter, structure: Structure) -> str:
     written = next((front.texts[key][0] for key in front.texts if key.lower() in _SUMMARIES), "")
     if not written:
         titles = {heading.line_start for heading in structure.headings}
         prose = (b for b in structure.blocks if not b.html and b.line not in titles)
         written = next((b.content[: 4 * _MAX_SUMMARY] for b in prose if _WORDS.search(b.content)), "")
-    text = plain_text(written)
-    return text if len(text) <= _MAX_SUMMARY else f"{text[:_MAX_SUMMARY].rsplit(' ', 1)[0]}…"
-
-
-_SUMMARIES = ("description", "summary", "abstract")
+    return written
