@@ -249,6 +249,20 @@ def test_code_may_be_left_out_and_cut_code_is_fenced_again(desk):
     assert desk.get_documents([{"doc": "guide.md", "lines": [15, 16]}]).text.endswith("```python\nb = 2\n```")
 
 
+def test_a_cut_never_leaves_a_fence_without_code(tmp_path):
+    text = (
+        "# T\n\n"
+        + "some words before the code begins here\n" * 6
+        + "\n```python\n"
+        + "x = 1\n" * 40
+        + "```\n"
+    )
+    (tmp_path / "a.md").write_text(text, encoding="utf-8")
+    desk = make_desk(tmp_path)
+    for budget in range(100, 200, 3):
+        assert "```python\n```" not in desk.md_section("a.md", "T", max_tokens=budget).text
+
+
 @pytest.mark.proves("R-reading-once")
 def test_overlapping_selectors_return_each_line_once_and_say_so(desk):
     reply = desk.get_documents(["guide.md#setup", {"doc": "guide.md", "lines": [1, 30]}])

@@ -89,6 +89,10 @@ def show_lines(source: Source, first: int, last: int, manner: Manner, gallery: G
     while end >= first:
         if not manner.with_code:
             end = _past_code(source.outline.code, end, last)
+        elif first < end < last and any(
+            block.line_start == end for block in source.outline.code if block.fence
+        ):
+            end -= 1  # A fence without its code says nothing.
         trial = Gallery(gallery.left, dict(gallery.sent), dict(gallery.reasons))
         blocks = _blocks(source, first, end, manner, trial, budget)
         spent = blocks_cost(blocks)
