@@ -1,5 +1,5 @@
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 import pytest
@@ -29,7 +29,7 @@ class MeaningEmbedder:
     def encode_query(self, text: str) -> np.ndarray:
         return self._vector(text, strange=7)
 
-    def encode_passages(self, passages: Sequence[Passage]) -> Iterator[Matrix]:
+    def encode_passages(self, passages: Iterable[Passage]) -> Iterator[Matrix]:
         for passage in passages:
             yield self._vector(f"{passage.context} {passage.text}", strange=6)[None, :]
 

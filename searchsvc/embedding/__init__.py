@@ -1,12 +1,67 @@
-"""From texts to vectors: choose a model by its card, load it, encode questions and passages."""
+"""From texts to vectors: choose a model and what runs it, load it, encode questions and passages."""
 
+from importlib import import_module
+from importlib.metadata import entry_points
 from pathlib import Path
+from typing import Any, cast
 
-from searchsvc.embedding.base import Embedder, Passage, Profile
+from searchsvc.embedding.base import Embedder, ModelChoice, Outcome, Partial, Passage, Profile
 from searchsvc.embedding.cards import find_files, list_cards, load_card
 from searchsvc.errors import EmbeddingError
 
-__all__ = ["Embedder", "Passage", "Profile", "list_cards", "load_card", "load_embedder"]
+__all__ = [
+    "Embedder",
+    "ModelChoice",
+    "Outcome",
+    "Partial",
+    "Passage",
+    "Profile",
+    "list_cards",
+    "load",
+    "load_card",
+    "load_embedder",
+    "providers",
+]
+
+ENTRY_POINTS = "searchsvc.providers"
+"""Group in which a package names a function that takes a ``ModelChoice`` and returns an ``Embedder``."""
+
+_BUILT_IN = {
+    "local": "searchsvc.embedding:load_local",
+    "sentence-transformers": "searchsvc.embedding.sentences:load",
+    "ollama": "searchsvc.embedding.ollama:load",
+    "lmstudio": "searchsvc.embedding.openai:load_lmstudio",
+    "openai": "searchsvc.embedding.openai:load",
+}
+
+
+def providers() -> tuple[str, ...]:
+    """Return the names of all providers, those of installed packages last."""
+    return *_BUILT_IN, *sorted(set(entry_points(group=ENTRY_POINTS).names) - set(_BUILT_IN))
+
+
+def load(choice: ModelChoice) -> Embedder:
+    """Load the model that was chosen, or reach the server that runs it.
+
+    EmbeddingError says what is missing or out of reach and the ways out; it never holds a secret.
+    """
+    if choice.provider in _BUILT_IN:
+        module, name = _BUILT_IN[choice.provider].split(":")
+        loader: Any = getattr(import_module(module), name)
+    elif found := entry_points(group=ENTRY_POINTS, name=choice.provider):
+        loader = next(iter(found)).load()
+    else:
+        raise EmbeddingError(f"no provider {choice.provider!r}; there are: {', '.join(providers())}")
+    return cast(Embedder, loader(choice))
+
+
+def load_local(choice: ModelChoice) -> Embedder:
+    """Load a model that runs here by its card."""
+    if choice.base_url or choice.dimensions:
+        raise EmbeddingError(
+            "provider 'local' takes no base_url and no dimensions; leave them out, or choose another provider"
+        )
+    return load_embedder(choice.model, model_path=choice.model_path, workers=choice.workers)
 
 
 def load_embedder(name: str, *, model_path: Path | None = None, workers: int = 0) -> Embedder:

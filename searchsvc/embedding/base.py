@@ -6,9 +6,10 @@ never compared: their identities differ, so they lie in different files of the i
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass, field
 from functools import cache
+from pathlib import Path
 from typing import Protocol
 
 import numpy as np
@@ -22,11 +23,11 @@ class Profile:
     """The full identity of a vector space; two profiles are compatible only when equal."""
 
     name: str
-    """Name of the model card, for example ``all-minilm-l6-v2-int8``."""
+    """Of the model, as users choose it, for example ``all-minilm-l6-v2-int8``."""
     provider: str
-    """What runs the model: ``onnx``, ``static`` or ``use``."""
+    """What runs the model: ``onnx``, ``static``, ``use``, ``sentence-transformers``, ``ollama`` and so on."""
     revision: str
-    """SHA-256 of the weights, in hex."""
+    """SHA-256 of the weights or the server's digest of the model, in hex; empty when nobody tells."""
     dimension: int
     """Length of a vector."""
     max_tokens: int
@@ -68,17 +69,72 @@ class Passage:
     """The section's heading, or the note's title where it has none."""
 
 
+@dataclass(frozen=True, slots=True)
+class Partial:
+    """What came of a passage that a model did not take, or not whole."""
+
+    rows: Matrix = field(repr=False)
+    """Unit vectors of what it took, shape ``(windows, dimension)``; without rows when it took nothing."""
+    reason: str
+    """What the model or its server said, and what was left out; never the text, never a secret."""
+
+
+Outcome = Matrix | Partial
+"""What embedding one passage gives."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelChoice:
+    """Which model somebody wants, where it runs, and how it is to be asked."""
+
+    model: str
+    """Card id, model name at a server, hub name or path, as the provider understands it."""
+    provider: str = "local"
+    """``local``, ``sentence-transformers``, ``ollama``, ``lmstudio``, ``openai``, or an installed one."""
+    base_url: str = ""
+    """Address of the server; empty for the provider's usual one."""
+    dimensions: int = 0
+    """Length to which the provider is asked to cut its vectors; 0 for the model's own."""
+    model_path: Path | None = None
+    """Folder with the model's files, for providers that read files."""
+    query_prefix: str | None = None
+    """Put before every question; none for what is known of the model."""
+    passage_prefix: str | None = None
+    """Put before every passage; none for what is known of the model."""
+    max_tokens: int = 0
+    """Tokens of one window; 0 for what suits the model."""
+    batch_texts: int = 0
+    """Texts in one request; 0 for what suits the provider."""
+    concurrency: int = 0
+    """Requests under way at once; 0 for what suits the provider."""
+    request_seconds: float = 120.0
+    """How long one request of the batch job may take, the loading of the model included."""
+    query_seconds: float = 8.0
+    """How long embedding a question may take; after that the question is answered by words."""
+    key_file: Path | None = None
+    """File that holds the key of the server; none for the environment's."""
+    workers: int = 0
+    """Threads that embed, for models that run here; 0 for one a core."""
+    allow_downloads: bool = False
+    """Whether missing files may be fetched from a hub."""
+
+
 class Embedder(Protocol):
     """Makes vectors of one profile. Safe to call from several threads."""
 
     profile: Profile
 
     def encode_query(self, text: str) -> NDArray[np.float32]:
-        """Return the unit vector, shape ``(dimension,)``, of a question; zeros for a blank one."""
+        """Return the unit vector, shape ``(dimension,)``, of a question; zeros for a blank one.
 
-    def encode_passages(self, passages: Sequence[Passage]) -> Iterator[Matrix]:
+        EmbeddingError when the model cannot be asked or gives no usable vector.
+        """
+
+    def encode_passages(self, passages: Iterable[Passage]) -> Iterator[Outcome]:
         """Yield for each passage, in order, its unit row vectors, shape ``(windows, dimension)``.
 
-        A blank passage yields a matrix without rows. Passages are worked on in parallel, and what is
-        not asked for is not computed far ahead, so a caller may stop at any passage.
+        A blank passage yields a matrix without rows, one that the model would not take a ``Partial``.
+        EmbeddingError when the model cannot be asked at all; what was yielded before stays valid.
+        Passages are worked on in parallel and are taken from the iterable as they are needed: what is not
+        asked for is not computed far ahead, so a caller may stop at any passage.
         """

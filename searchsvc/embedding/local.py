@@ -1,6 +1,6 @@
 """Transformer models in ONNX files, run by onnxruntime on the processor."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +44,7 @@ class OnnxEmbedder:
         ids = self._windower.query(text)
         return self._embed(ids) if ids else np.zeros(self.profile.dimension, dtype=np.float32)
 
-    def encode_passages(self, passages: Sequence[Passage]) -> Iterator[Matrix]:
+    def encode_passages(self, passages: Iterable[Passage]) -> Iterator[Matrix]:
         """Yield the unit vectors of the windows of each passage; at most ``MAX_WINDOWS`` rows each."""
         return map_in_order(self._embed_windows, passages, self._workers)
 

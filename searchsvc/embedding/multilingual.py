@@ -3,7 +3,7 @@
 import importlib
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -49,7 +49,7 @@ class UseEmbedder:
         rows = self._embed(windows)
         return rows[0] if rows else np.zeros(self.profile.dimension, dtype=np.float32)
 
-    def encode_passages(self, passages: Sequence[Passage]) -> Iterator[Matrix]:
+    def encode_passages(self, passages: Iterable[Passage]) -> Iterator[Matrix]:
         """Yield the unit vectors of the windows of each passage; at most ``MAX_WINDOWS`` rows each."""
         return map(self._embed_passage, passages)
 

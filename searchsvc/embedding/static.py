@@ -1,7 +1,7 @@
 """Static models: one vector per token from a table, a text is their mean. Reads model2vec's files."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -36,7 +36,7 @@ class StaticEmbedder:
         rows = self._embed_windows([self._windower.query(text)])
         return rows[0] if rows else np.zeros(self.profile.dimension, dtype=np.float32)
 
-    def encode_passages(self, passages: Sequence[Passage]) -> Iterator[Matrix]:
+    def encode_passages(self, passages: Iterable[Passage]) -> Iterator[Matrix]:
         """Yield the unit vectors of the windows of each passage; at most ``MAX_WINDOWS`` rows each."""
         return map(self._embed_passage, passages)
 

@@ -2,7 +2,7 @@
 
 import base64
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -172,7 +172,7 @@ class FakeEmbedder:
     def encode_query(self, text: str) -> np.ndarray:
         return self._vector(text)
 
-    def encode_passages(self, passages: Sequence[Passage]) -> Iterator[Matrix]:
+    def encode_passages(self, passages: Iterable[Passage]) -> Iterator[Matrix]:
         for passage in passages:
             yield self._vector(f"{passage.context} {passage.text}")[None, :]
 

@@ -5,7 +5,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -35,7 +35,7 @@ class HashEmbedder:
     def encode_query(self, text: str) -> np.ndarray:
         return self._vector(text)
 
-    def encode_passages(self, passages: Sequence[Passage]) -> Iterator[Matrix]:
+    def encode_passages(self, passages: Iterable[Passage]) -> Iterator[Matrix]:
         for passage in passages:
             self.seen.append(passage)
             yield self._vector(f"{passage.context}\x00{passage.text}")[None, :]
