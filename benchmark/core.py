@@ -94,7 +94,7 @@ class Progress:
     def __init__(self) -> None:
         self._last = time.monotonic()
 
-    def __call__(self, stage: str, done: int, total: int) -> None:
+    def __call__(self, stage: str, done: int, total: int, failed: int = 0) -> None:
         """Say that ``done`` of ``total`` is done."""
         if time.monotonic() - self._last >= _REPORT_SECONDS or done == total:
             self._last = time.monotonic()

@@ -4,8 +4,8 @@ Vectors are random unit vectors around 200 random centres. They say nothing of q
 and multiplies them as it does real ones.
 """
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,12 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.core import make_config
-from searchsvc.embedding.base import Matrix, Passage, Profile
+from searchsvc.embedding.base import Matrix, ModelChoice, Passage, Profile
 from searchsvc.embedding.slot import ModelSlot
 from searchsvc.index.build import Writer
 from searchsvc.index.catalog import Catalog
+from searchsvc.index.profiles import ProfileCard
 from searchsvc.indexing import make_tokenizer
 from searchsvc.items import Mode, Ranking
+from searchsvc.models import Models
 from searchsvc.ranking import fuse
 from searchsvc.ranking.corpus import Corpus
 from searchsvc.searching import Request, Searcher
@@ -121,23 +123,35 @@ class Stages:
         return [" ".join((*rows[i].section.heading_path, rows[i].text)) for i in ids]
 
 
+class RandomModels(Models):
+    """Goes by a model that draws its vectors."""
+
+    _slot_of_random = ModelSlot(ModelChoice("random"), lambda: RandomModel(2))
+
+    def slots(self, active: Sequence[str] | None = None) -> list[ModelSlot]:
+        """Return the one there is."""
+        return [self._slot_of_random]
+
+
 def add_random_vectors(service: Service) -> int:
     """Give every section that has text a vector; return how many vectors that makes."""
     vault, model = service.vaults[0], RandomModel(1)
     with Writer(vault.layout, make_tokenizer(service.config.stemming)) as writer:
-        keys = [key for _, key in writer.passages_to_embed(_PROFILE.identity)]
+        with vault.reader.pinned() as (frame, _):
+            keys = frame.table["key"][frame.missing(_PROFILE.identity)].tolist()
+        card = ProfileCard(_PROFILE.identity, asdict(_PROFILE), {}, model.encode_query(""))
         for part in range(_PARTS):
             mine = keys[part::_PARTS]
             matrices = list(model.vectors(len(mine))[:, None, :])
             if mine:
-                writer.add_vectors(_PROFILE.identity, mine, matrices, DIMENSION)
+                writer.vectors.add(card, dict(zip(mine, matrices, strict=True)))
     return len(keys)
 
 
 def open_stages(corpus: Path, data_dir: Path) -> Stages:
     """Open an index that is ready, with its random vectors if it has them; no real model is loaded."""
     service = Service(make_config(corpus, data_dir, "none"))
-    slot = ModelSlot("random", lambda: RandomModel(2))
-    searcher = Searcher(service.vaults, make_tokenizer(service.config.stemming), [slot])
+    models = RandomModels(service.config, service.vaults)
+    searcher = Searcher(service.vaults, make_tokenizer(service.config.stemming), models)
     with searcher.pinned() as pinned:
         return Stages(service, pinned.corpus, pinned.catalogs[0], searcher)

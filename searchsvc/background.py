@@ -97,7 +97,7 @@ class Worker:
             self._doing = ""
             self._stopping.wait(max(self._config.rescan_seconds, scan / _MAX_SCAN_SHARE))
 
-    def _progress(self, stage: str, done: int, total: int) -> None:
+    def _progress(self, stage: str, done: int, total: int, failed: int = 0) -> None:
         if self._stopping.is_set():
             raise _Stopped
         self._doing = f"{stage} {done} of {total}"

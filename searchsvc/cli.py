@@ -8,19 +8,19 @@ from typing import Any
 import click
 
 from searchsvc import __version__
+from searchsvc.embedding_commands import EMBEDDING_COMMANDS
 from searchsvc.reading_commands import READING_COMMANDS
 from searchsvc.terminal import (
     ALLOW_DOMAIN,
     ALLOW_PATH,
     EXIT_NOTHING_FOUND,
     JSON,
-    MODEL,
     PATHS,
     ROOTS,
     command,
     make_config,
+    model_options,
     print_json,
-    progress_bar,
     ready_service,
 )
 
@@ -36,56 +36,9 @@ def main(context: click.Context, config_file: Path | None, data_dir: Path | None
     Two commands are the whole set-up: `searchsvc serve ./notes` for an AI agent over MCP, or
     `searchsvc search "a question" --root ./notes` on the command line. Indexing is automatic.
 
-    Exit codes: 0 done, 1 failed, 2 wrong usage, 3 nothing found, 130 interrupted.
+    Exit codes: 0 done, 1 failed, 2 wrong usage, 3 nothing found, 4 done in part, 130 interrupted.
     """
     context.obj = {"config_file": config_file, "data_dir": data_dir}
-
-
-@main.command(short_help="Index notes, or bring an index up to date.")
-@PATHS
-@click.option("--name", help="Name of the root, for a single PATH.")
-@click.option("--no-embed", is_flag=True, help="Index words only; vectors can be made later.")
-@MODEL
-@JSON
-@click.pass_context
-@command
-def index(
-    context: click.Context,
-    paths: tuple[Path, ...],
-    name: str | None,
-    no_embed: bool,
-    model: str | None,
-    as_json: bool,
-) -> None:
-    """Index the notes under PATHS: what is new or changed is read, what is gone is dropped."""
-    if name and len(paths) != 1:
-        raise click.UsageError(f"--name goes with one PATH, {len(paths)} were given")
-    from searchsvc.service import Service
-
-    service = Service(make_config(context, paths, name=name, model=model))
-    with progress_bar() as progress:
-        reports = service.index(progress=progress)
-        embedded = 0 if no_embed else service.embed(progress=progress)
-    if as_json:
-        print_json({"roots": reports, "embedded": embedded})
-        return
-    for root, report in reports.items():
-        if report.remark:
-            click.echo(report.remark)
-        click.echo(
-            f"{root}: {report.added} notes added, {report.changed} changed, {report.removed} removed, "
-            f"{report.unchanged} unchanged"
-        )
-        if not report.added + report.changed + report.unchanged:
-            click.echo(f"{root}: no Markdown files found (.md, .markdown, .mdx, .qmd)", err=True)
-        for problem in report.problems:
-            click.echo(
-                f"  {'skipped' if problem.skipped else 'note'}: {problem.path}: {problem.reason}", err=True
-            )
-    if not no_embed:
-        click.echo(
-            f"{embedded} texts embedded ({', '.join(slot.name for slot in service.slots) or 'no model'})"
-        )
 
 
 @main.command(short_help="Find sections that answer a question.")
@@ -107,7 +60,7 @@ def index(
 @click.option("--cursor", default="", help="With --budget: go on where an earlier reply stopped.")
 @click.option("--explain", is_flag=True, help="Show rank and score by channel and term.")
 @click.option("--no-refresh", is_flag=True, help="Do not look for changed notes first.")
-@MODEL
+@model_options
 @JSON
 @click.pass_context
 @command
@@ -139,12 +92,17 @@ def search(context: click.Context, /, query: str, no_refresh: bool, as_json: boo
 @click.option(
     "--budget", default=4000, type=click.IntRange(min=100), show_default=True, help="Tokens at most."
 )
-@MODEL
+@model_options
 @JSON
 @click.pass_context
 @command
 def find(
-    context: click.Context, query: str, roots: tuple[Path, ...], budget: int, model: str | None, as_json: bool
+    context: click.Context,
+    query: str,
+    roots: tuple[Path, ...],
+    budget: int,
+    model: dict[str, Any],
+    as_json: bool,
 ) -> None:
     """Say which notes are about QUERY and where in them; the way into a large vault."""
     service = ready_service(context, roots, model)
@@ -158,7 +116,7 @@ def find(
 @click.option("--toolsets", default="", help="Comma-separated sets of tools; default: find,read,vault.")
 @ALLOW_PATH
 @ALLOW_DOMAIN
-@MODEL
+@model_options
 @click.pass_context
 @command
 def serve(
@@ -167,7 +125,7 @@ def serve(
     toolsets: str,
     allow_paths: tuple[Path, ...],
     allow_domains: tuple[str, ...],
-    model: str | None,
+    model: dict[str, Any],
 ) -> None:
     """Serve the notes under PATHS to an AI agent: MCP over stdin and stdout.
 
@@ -176,22 +134,22 @@ def serve(
     from searchsvc.serving.server import run
 
     settings = make_config(
-        context, paths, model=model, allow_paths=allow_paths or None, allow_domains=allow_domains or None
+        context, paths, **model, allow_paths=allow_paths or None, allow_domains=allow_domains or None
     )
     run(settings, toolsets)
 
 
 @main.command(short_help="Tell the state of the index.")
 @ROOTS
-@MODEL
+@model_options
 @JSON
 @click.pass_context
 @command
-def status(context: click.Context, roots: tuple[Path, ...], model: str | None, as_json: bool) -> None:
+def status(context: click.Context, roots: tuple[Path, ...], model: dict[str, Any], as_json: bool) -> None:
     """Tell the state of the index: notes, sections, vectors, problems."""
     from searchsvc.service import Service
 
-    state = Service(make_config(context, roots, model=model)).status()
+    state = Service(make_config(context, roots, **model)).status()
     if as_json:
         print_json(state)
     else:
@@ -200,8 +158,8 @@ def status(context: click.Context, roots: tuple[Path, ...], model: str | None, a
         click.echo(render_status(state))
 
 
-for reading_command in READING_COMMANDS:
-    main.add_command(reading_command)
+for other_command in (*EMBEDDING_COMMANDS, *READING_COMMANDS):
+    main.add_command(other_command)
 
 
 @main.group()

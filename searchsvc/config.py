@@ -8,7 +8,7 @@ Every setting ``x`` can also come from ``$SEARCHSVC_X``.
 import math
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +16,12 @@ from searchsvc.errors import ConfigError
 
 _ENVIRONMENT_PREFIX = "SEARCHSVC_"
 _UNNAMEABLE = str.maketrans(":/\\", "---")
-_LEAST = {"max_reply_tokens": 100, "max_file_bytes": 1_000, "rescan_seconds": 0.5, "fetch_seconds": 0.1}
+_LEAST = {
+    "max_reply_tokens": 100, "max_file_bytes": 1_000, "rescan_seconds": 0.5, "fetch_seconds": 0.1,
+    "request_seconds": 1, "query_seconds": 0.1,
+}  # fmt: skip
 """Settings that make no sense below a value."""
+_SECRET = frozenset({"api_key", "key", "token", "openai_api_key"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +44,35 @@ class Config:
     """Folders to search. In the environment: paths joined by the system's path separator."""
     data_dir: Path | None = None
     """Where indexes live; none means the user's data folder."""
-    model: str = "all-minilm-l6-v2-int8"
-    """Card name of the embedding model, or ``none`` for search by words only."""
+    model: str = "auto"
+    """Embedding model as its provider names it; ``none`` for search by words only, ``auto`` for the one that
+    the index uses, at first all-minilm-l6-v2-int8."""
+    provider: str = "local"
+    """What runs ``model``: local, sentence-transformers, ollama, lmstudio, openai, or an installed one."""
+    base_url: str = ""
+    """Address of the server that runs ``model``; empty for the provider's usual one."""
+    dimensions: int = 0
+    """Length to which the provider is asked to cut vectors; 0 for the model's own."""
+    query_prefix: str | None = None
+    """Put before every question; none for what is known of the model."""
+    passage_prefix: str | None = None
+    """Put before every passage; none for what is known of the model."""
+    window_tokens: int = 0
+    """Tokens of a passage that are embedded as one; 0 for what suits the model."""
+    api_key_file: Path | None = None
+    """File whose first line is the key of the server; else the key comes from the environment."""
+    batch_texts: int = 0
+    """Texts in one request to a server; 0 for what suits it."""
+    concurrency: int = 0
+    """Requests to a server under way at once; 0 for what suits it."""
+    request_seconds: float = 120.0
+    """How long one request may take while embedding, the loading of the model included."""
+    query_seconds: float = 8.0
+    """How long a server may take for a question; after that it is answered by words."""
+    allow_downloads: bool = False
+    """Whether a model that is not here may be fetched from its hub."""
+    prices: Mapping[str, float] = field(default_factory=dict)
+    """US dollars for a million tokens, by model; for the estimates of ``embed --dry-run``."""
     instant_model: str = "minilm-static-256"
     """Card name of the fast model that serves until ``model`` has embedded everything, or ``none``;
     not used when ``model`` is ``none``."""
@@ -177,19 +208,24 @@ def _read_file(path: Path) -> dict[str, Any]:
 
 
 def _from_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    names = {f"{_ENVIRONMENT_PREFIX}{field.name.upper()}": field.name for field in fields(Config)}
+    names = {f"{_ENVIRONMENT_PREFIX}{setting.name.upper()}": setting.name for setting in fields(Config)}
     return {names[key]: value for key, value in environment.items() if key in names and value != ""}
 
 
 def _merge(config: Config, values: Mapping[str, Any], source: str) -> Config:
-    known = {field.name: field.type for field in fields(Config)}
+    known = {setting.name for setting in fields(Config)}
     changes: dict[str, Any] = {}
     for name, value in values.items():
+        if name in _SECRET:
+            raise ConfigError(
+                f"{source}: {name!r} is no setting: keys come from the environment (SEARCHSVC_API_KEY) or "
+                "from a file named by api_key_file"
+            )
         if name not in known:
             import difflib
 
             near = difflib.get_close_matches(str(name), known, n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else f"; known settings: {', '.join(known)}"
+            hint = f"; did you mean {near[0]!r}?" if near else f"; known settings: {', '.join(sorted(known))}"
             raise ConfigError(f"{source}: unknown setting {name!r}{hint}")
         if value is None:
             continue
@@ -204,10 +240,12 @@ def _convert(name: str, value: Any, default: Any) -> Any:
     """Bring a value from YAML, the environment or an argument to the type of its field."""
     if name == "roots":
         return _convert_roots(value)
-    if name in ("data_dir", "model_path"):
+    if name in ("data_dir", "model_path", "api_key_file"):
         return Path(value).expanduser().resolve()
     if name == "allow_paths":
         return _convert_paths(value)
+    if name == "prices":
+        return _convert_prices(value)
     if isinstance(default, bool):
         return _convert_bool(value)
     if isinstance(default, tuple):
@@ -228,6 +266,14 @@ def _convert_paths(value: Any) -> tuple[Path, ...]:
     if not isinstance(value, list | tuple):
         raise ValueError("expected a list of folders")
     return tuple(make_root(Path(item)).path for item in value)
+
+
+def _convert_prices(value: Any) -> dict[str, float]:
+    if isinstance(value, str):
+        value = dict(part.rsplit("=", 1) for part in value.split(",") if part)
+    if not isinstance(value, Mapping):
+        raise ValueError("expected dollars by model, as in {text-embedding-3-small: 0.02}")
+    return {str(model): float(_convert_number(price, 0.0, 0)) for model, price in value.items()}
 
 
 def _convert_number(value: Any, default: float, least: float) -> float:

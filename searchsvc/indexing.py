@@ -1,7 +1,6 @@
-"""Notes on disk -> index: what is new or changed is read, tokenised and committed; then embedded.
+"""Notes on disk -> index: what is new or changed is read, tokenised and committed.
 
-Joins reading, tokens, embedding and index. Reading and tokenising go to worker processes when there is
-enough to do; embedding uses threads, since the model runtime releases the interpreter lock.
+Joins reading, tokens and index. Reading and tokenising go to worker processes when there is enough to do.
 """
 
 import hashlib
@@ -18,17 +17,14 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import PurePosixPath
 from types import MappingProxyType
-
-import numpy as np
+from typing import Protocol
 
 from searchsvc.config import Config, Root
-from searchsvc.embedding.base import Embedder, Matrix, Passage
-from searchsvc.embedding.context import PROBES, encode_in_context
 from searchsvc.errors import IndexFault, ReadingError
 from searchsvc.index.build import Writer
 from searchsvc.index.catalog import NoteRow
 from searchsvc.index.faults import faults
-from searchsvc.index.records import Batch, BatchBuilder, Touched, context_of, passage_text
+from searchsvc.index.records import Batch, BatchBuilder, Touched
 from searchsvc.items import Note, Problem
 from searchsvc.reading.access import Place, read_bytes
 from searchsvc.reading.ignore import IgnoreRules
@@ -36,16 +32,19 @@ from searchsvc.reading.note import read_note, stem
 from searchsvc.reading.walk import FileEntry, signature, walk
 from searchsvc.tokens import Tokenizer
 
-Progress = Callable[[str, int, int], None]
-"""Called with the stage (``reading`` or ``embedding``), how much is done and how much there is."""
+
+class Progress(Protocol):
+    """Told how far a stage, ``reading`` or ``embedding``, has got."""
+
+    def __call__(self, stage: str, done: int, total: int, failed: int = 0) -> None:
+        """Take note; may raise to stop the work."""
+
 
 _CHUNK_BYTES = 1_000_000
 _MIN_BYTES_FOR_WORKERS = 3_000_000
 _COMMIT_BYTES = 24_000_000
 _CLOCK_TICK_NS = 20_000_000
 """Two writes to a file within this time may leave it with the same time stamps."""
-_EMBED_COMMIT = 192
-"""Passages between two commits of vectors: what a crash can cost, some five seconds of work."""
 
 
 @dataclass(slots=True)
@@ -330,68 +329,3 @@ def _reason(path: str, error: Exception) -> str:
     if isinstance(error, OSError):
         return f"cannot be read: {error.strerror}"
     return f"cannot be understood ({type(error).__name__}); please report this file as a bug"
-
-
-def embed_sections(
-    open_writer: Callable[[], Writer],
-    embedder: Embedder,
-    *,
-    progress: Progress | None = None,
-    stop: Callable[[], bool] = lambda: False,
-    at_most: int | None = None,
-) -> int:
-    """Make the vectors that a profile lacks, and return how many texts were embedded.
-
-    Every few seconds of work are committed; what is committed is never embedded again, by any process.
-    The lease is held only to look and to commit, so that other writers get their turn while the model
-    works. Does nothing when more than ``at_most`` texts are missing.
-    """
-    identity = embedder.profile.identity
-    with open_writer() as writer:
-        work = writer.passages_to_embed(identity)
-    if at_most is not None and len(work) > at_most:
-        return 0
-    done = 0
-    for start in range(0, len(work), _EMBED_COMMIT):
-        if stop():
-            break
-        with open_writer() as writer, faults():
-            missing = writer.missing(identity, work[start : start + _EMBED_COMMIT])
-            passages = _passages(writer, missing)
-        made: dict[int, Matrix] = {}
-        try:
-            for key, matrix in zip(
-                passages, encode_in_context(embedder, list(passages.values())), strict=False
-            ):
-                made[key] = matrix
-                done += 1
-                if progress:
-                    progress("embedding", done, len(work))
-                if stop():
-                    break
-        finally:
-            if made:
-                with open_writer() as writer:
-                    writer.add_vectors(identity, list(made), list(made.values()), embedder.profile.dimension)
-    with open_writer() as writer, faults():
-        is_due = done or not writer.is_calibrated(identity)
-    if is_due and not stop():
-        probes = np.stack([embedder.encode_query(probe) for probe in PROBES])
-        with open_writer() as writer, faults():
-            writer.calibrate(identity, probes)
-    return done
-
-
-def _passages(writer: Writer, work: Sequence[tuple[int, int]]) -> dict[int, Passage]:
-    """Return the passages of ``(section id, key)`` pairs by key; sections gone meanwhile are left out."""
-    rows = writer.catalog.sections([section for section, _ in work])
-    titles = writer.catalog.notes({row.note for row in rows.values()})
-    return {
-        key: Passage(
-            context=context_of(titles[rows[section].note].title, rows[section].section.heading_path),
-            text=passage_text(rows[section].section, rows[section].text),
-            heading=rows[section].section.title or titles[rows[section].note].title,
-        )
-        for section, key in work
-        if section in rows
-    }

@@ -1,8 +1,9 @@
 """What people see on a terminal: progress bars and ranked results."""
 
+import json
 import sys
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from searchsvc.answering.window import best_window
 from searchsvc.items import Hit, Ranking
@@ -13,42 +14,54 @@ if TYPE_CHECKING:
     from searchsvc.service import Service
 
 _PATIENCE_SECONDS = 1.0
+_LINE_SECONDS = 5.0
 _SNIPPET_TOKENS = 60
 
 
 class ProgressBar:
-    """Shows nothing for quick work; then a bar with rate and ETA on a terminal, or lines elsewhere."""
+    """Shows nothing for quick work; then a bar with rate and ETA on a terminal, or JSON lines elsewhere."""
 
     def __init__(self) -> None:
         self._begin = self._last_line = time.monotonic()
         self._bar: Progress | None = None
         self._tasks: dict[str, TaskID] = {}
+        self._starts: dict[str, tuple[float, int]] = {}
 
-    def __call__(self, stage: str, done: int, total: int) -> None:
+    def __call__(self, stage: str, done: int, total: int, failed: int = 0) -> None:
         """Take note of progress."""
         now = time.monotonic()
+        begin, first = self._starts.setdefault(stage, (now, done))
         if now - self._begin < _PATIENCE_SECONDS:
             return
+        rate = (done - first) / (now - begin) if now > begin else 0.0
         if sys.stderr.isatty():
-            self._draw(stage, done, total)
-        elif now - self._last_line > 5:
+            self._draw(stage, done, total, failed, rate)
+        elif now - self._last_line > _LINE_SECONDS:
             self._last_line = now
-            print(f"{stage} {done} of {total}", file=sys.stderr, flush=True)  # noqa: T201
+            left = round((total - done) / rate) if rate else None
+            line = {"stage": stage, "done": done, "total": total, "failed": failed}
+            self._print_line({**line, "per_second": round(rate, 1), "seconds_left": left})
 
-    def _draw(self, stage: str, done: int, total: int) -> None:
+    def _print_line(self, line: dict[str, object]) -> None:
+        print(json.dumps(line), file=sys.stderr, flush=True)  # noqa: T201
+
+    def _draw(self, stage: str, done: int, total: int, failed: int, rate: float) -> None:
         if self._bar is None:
             from rich.console import Console
             from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
             self._bar = Progress(
-                TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(),
+                TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
+                TextColumn("{task.fields[rate]:.0f}/s, left"), TimeRemainingColumn(),
+                TextColumn("[red]{task.fields[failed]}[/red]"),
                 console=Console(stderr=True), transient=True,
             )  # fmt: skip
             self._bar.start()
         task = self._tasks.get(stage)
+        words: dict[str, Any] = {"rate": rate, "failed": f"{failed} failed" if failed else ""}
         if task is None or total != self._bar.tasks[task].total:
-            task = self._tasks[stage] = self._bar.add_task(stage, total=total)
-        self._bar.update(task, completed=done)
+            task = self._tasks[stage] = self._bar.add_task(stage, total=total, **words)
+        self._bar.update(task, completed=done, **words)
 
     def close(self) -> None:
         """Take the bar off the screen."""

@@ -162,7 +162,7 @@ def graph(
     as_json: bool,
 ) -> None:
     """Tell how notes link: QUERY about the whole, a NODE, a type, or the way from A to B (A>B)."""
-    service = ready_service(context, roots, "none")
+    service = ready_service(context, roots, {"model": "none"})
     reply = service.md_vault_index(query, node_id=node, depth=depth, max_tokens=budget)
     print_json(reply) if as_json else click.echo(reply.text)
 

@@ -17,6 +17,7 @@ from searchsvc.index.catalog import Catalog, NoteRow
 from searchsvc.index.open import Frame
 from searchsvc.items import Hit, Mode, Ranking
 from searchsvc.languages import FUNCTION_WORDS, language_of_question
+from searchsvc.models import Models
 from searchsvc.ranking.corpus import Corpus, Mask
 from searchsvc.ranking.evidence import coverage, is_measured, is_relevant
 from searchsvc.ranking.filters import Filters, allowed
@@ -76,11 +77,10 @@ class Pinned:
 class Searcher:
     """Ranks; safe to use from several threads."""
 
-    def __init__(self, vaults: Sequence[Vault], tokenizer: Tokenizer, slots: Sequence[ModelSlot]) -> None:
-        """Take the models in order of preference."""
+    def __init__(self, vaults: Sequence[Vault], tokenizer: Tokenizer, models: Models) -> None:
         self._vaults = vaults
         self._tokenizer = tokenizer
-        self._slots = slots
+        self._models = models
         self._lock = threading.Lock()
         self._corpus: Corpus | None = None
         self._function_terms = {
@@ -219,16 +219,24 @@ class Searcher:
         trust = trust_in(query, embedder.profile.languages, corpus.language_share)
         return vector_scores(cosines, trust, corpus.calibrations(identity))
 
+    def _slots(self, request: Request, corpus: Corpus) -> Sequence[ModelSlot]:
+        """Return the models that may serve a question, in order of preference."""
+        if not request.profile:
+            return self._models.slots([frame.active for frame in corpus.frames])
+        slot = self._models.named(request.profile)
+        if slot is None:
+            slots = self._models.slots()
+            known = dict.fromkeys([*(s.name for s in slots), *(card.name for card in self._models.cards())])
+            raise NotFound(f"no profile {request.profile!r}; there are: {', '.join(known) or 'none'}")
+        return [slot]
+
     def _choose_model(
         self, request: Request, corpus: Corpus, *, wait: bool
     ) -> tuple[Embedder | None, list[str]]:
         """Return the first model in order of preference that is loaded and has embedded enough."""
         if request.mode == "lexical":
             return None, []
-        slots = [slot for slot in self._slots if request.profile in ("", slot.name)]
-        if request.profile and not slots:
-            known = ", ".join(slot.name for slot in self._slots) or "none"
-            raise NotFound(f"no profile {request.profile!r}; configured: {known}")
+        slots = self._slots(request, corpus)
         waiting = []
         for slot in slots:
             embedder = slot.get(wait=wait)

@@ -9,23 +9,22 @@ import heapq
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
-from functools import partial
 from typing import Any, get_args
 
 from searchsvc.answering.find import MAX_HUBS, NoteCard, group, render_find
 from searchsvc.answering.graph import render_graph
 from searchsvc.answering.pack import Detail
 from searchsvc.answering.render import open_page, render
+from searchsvc.batch import NO_LIMITS, EmbedReport, Limits, embed_vault, never
 from searchsvc.config import Config, Root
 from searchsvc.documents import Documents
-from searchsvc.embedding import load_card, load_embedder
-from searchsvc.embedding.base import Embedder
 from searchsvc.embedding.slot import ModelSlot
 from searchsvc.errors import ConfigError, NotFound, QueryError
 from searchsvc.index.graph import Graph
 from searchsvc.indexing import IndexReport, Progress, make_tokenizer
 from searchsvc.items import Answer, Hit, Mode, ProfileStatus, Ranking, Reply, RootStatus, Status
 from searchsvc.library import Library
+from searchsvc.models import Models
 from searchsvc.ranking.corpus import Corpus
 from searchsvc.ranking.filters import Filters
 from searchsvc.ranking.fuse import POOL
@@ -53,7 +52,7 @@ class Service:
             raise ConfigError("no roots; give at least one folder of Markdown files")
         self.config = config
         self.vaults = [Vault(root, config) for root in config.roots]
-        self.slots = _slots(config)
+        self.models = Models(config, self.vaults)
         self.activity: Callable[[], str] = lambda: ""
         """Set by a background worker to say what it is doing."""
         self._patient = patient
@@ -63,7 +62,7 @@ class Service:
         library = Library([vault.root for vault in self.vaults], config, self._note_paths)
         self.documents = Documents(library, config)
         """Reads outlines, sections and documents; needs no index."""
-        self._searcher = Searcher(self.vaults, self._tokenizer, self.slots)
+        self._searcher = Searcher(self.vaults, self._tokenizer, self.models)
         self._known_graphs: tuple[Corpus | None, dict[str, Graph]] = None, {}
         self._known_cards: tuple[Corpus | None, dict[tuple[str, str], NoteCard]] = None, {}
 
@@ -77,21 +76,38 @@ class Service:
         self,
         *,
         progress: Progress | None = None,
-        stop: Callable[[], bool] = lambda: False,
-        at_most: int | None = None,
-    ) -> int:
-        """Make all missing vectors, those of the fast model first; return for how many texts.
+        stop: Callable[[], bool] = never,
+        limits: Limits = NO_LIMITS,
+        instant_only: bool = False,
+    ) -> EmbedReport:
+        """Make all missing vectors, those of the instant model first; return what was done last.
 
-        With ``at_most``, a model other than the fast one is left for another time when more texts than
-        that are missing. Raises ``EmbeddingError`` when the configured model cannot be loaded.
+        ``limits`` are for the model that is not instant. Raises ``EmbeddingError`` when that cannot be
+        loaded or asked.
         """
-        done = 0
-        for slot in reversed(self.slots):
-            embedder = slot.require()
-            limit = None if slot.name == self.config.instant_model else at_most
+        report = EmbedReport()
+        slots = self.slots
+        for slot in reversed(slots):
+            is_main = slot is slots[0]
+            if is_main and instant_only and slot.name != self.config.instant_model:
+                break
+            embedder, report = slot.require(), EmbedReport()
             for vault in self.vaults:
-                done += vault.embed(embedder, progress=progress, stop=stop, at_most=limit)
-        return done
+                report += embed_vault(
+                    vault,
+                    embedder,
+                    slot.choice,
+                    limits=limits if is_main else NO_LIMITS,
+                    use=is_main and self.models.is_explicit,
+                    progress=progress,
+                    stop=stop,
+                )
+        return report
+
+    @property
+    def slots(self) -> list[ModelSlot]:
+        """The models in order of preference, each loaded when it is first needed."""
+        return self.models.slots()
 
     @property
     def is_indexed(self) -> bool:
@@ -281,7 +297,8 @@ class Service:
             with self._searcher.pinned() as pinned:
                 done, wanted = pinned.corpus.coverage(embedder.profile.identity)
         profile = embedder.profile
-        return ProfileStatus(slot.name, "ready", profile.provider, profile.dimension, done, wanted)
+        failed = sum(not f.embedded for vault in self.vaults for f in vault.failures(profile.identity))
+        return ProfileStatus(slot.name, "ready", profile.provider, profile.dimension, done, wanted, failed)
 
     def _advice(self, roots: Sequence[RootStatus]) -> list[str]:
         # A server that is at work sees to missing indexes by itself.
@@ -318,20 +335,6 @@ def _card_of(hit: Hit) -> NoteCard:
 
 def _hub_order(card: NoteCard) -> tuple[int, int, str]:
     return -card.linked_from, card.path.count("/"), card.path
-
-
-def _slots(config: Config) -> list[ModelSlot]:
-    """Return the models of a configuration in order of preference."""
-    wanted = (config.model, config.instant_model) if config.model != "none" else ()
-    names = dict.fromkeys(name for name in wanted if name != "none")
-    for name in names:
-        load_card(name)
-    return [ModelSlot(name, partial(_load_model, name, config)) for name in names]
-
-
-def _load_model(name: str, config: Config) -> Embedder:
-    path = config.model_path if name == config.model else None
-    return load_embedder(name, model_path=path, workers=config.workers)
 
 
 def _size(top_k: int) -> int:

@@ -8,18 +8,22 @@ from contextlib import contextmanager
 from dataclasses import asdict, is_dataclass
 from functools import wraps
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from searchsvc.config import Config, Root, load, make_root
-from searchsvc.errors import IndexFault, SearchError
+from searchsvc.errors import EmbeddingError, IndexFault, SearchError
+
+if TYPE_CHECKING:
+    from searchsvc.printing import ProgressBar
 
 QUICKLY_EMBEDDED = 100
 """Missing texts that a search embeds before it answers; more are left to `searchsvc index` or a server."""
 
 EXIT_FAILED = 1
 EXIT_NOTHING_FOUND = 3
+EXIT_PARTIAL = 4
 EXIT_INTERRUPTED = 130
 
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -38,7 +42,28 @@ ALLOW_DOMAIN = click.option(
     "--allow-domain", "allow_domains", multiple=True,
     help="Host that may be fetched from, with all names below it, or 'all'; repeatable. Default: none.",
 )  # fmt: skip
-MODEL = click.option("--model", help="Embedding model by card name, or 'none' for search by words only.")
+
+
+def model_options(function: _F) -> _F:
+    """Add the options that choose a model; they arrive together as ``model``, settings by name."""
+
+    @wraps(function)
+    def run(*args: Any, provider: Any, model: Any, base_url: Any, dimensions: Any, **kwargs: Any) -> Any:
+        chosen = {"provider": provider, "model": model, "base_url": base_url, "dimensions": dimensions}
+        return function(*args, model=chosen, **kwargs)
+
+    options = (
+        click.option("--provider", help="What runs the model: local, sentence-transformers, ollama, "
+                     "lmstudio, openai, or an installed one."),
+        click.option("--model", help="Embedding model as its provider names it, or 'none' for search by "
+                     "words only. Default: the one the index uses."),
+        click.option("--base-url", help="Address of the server that runs the model."),
+        click.option("--dimensions", type=click.IntRange(min=1), help="Cut vectors to this length, where the "
+                     "model allows it."),
+    )  # fmt: skip
+    for option in reversed(options):
+        run = option(run)
+    return run  # type: ignore[return-value]
 
 
 def command(function: _F) -> _F:
@@ -68,17 +93,17 @@ def make_config(
 
 
 def ready_service(
-    context: click.Context, roots: tuple[Path, ...], model: str | None, *, refresh: bool = True
+    context: click.Context, roots: tuple[Path, ...], model: dict[str, Any], *, refresh: bool = True
 ) -> Any:
     """Return a service whose index is up to date."""
     from searchsvc.service import Service
 
-    service = Service(make_config(context, roots, model=model))
+    service = Service(make_config(context, roots, **model))
     if refresh or not service.is_indexed:
         try:
             with progress_bar() as progress:
                 service.index(progress=progress)
-                service.embed(progress=progress, at_most=QUICKLY_EMBEDDED)
+                bring_vectors_up(service, progress)
         except IndexFault as error:
             if not service.is_indexed:
                 raise
@@ -86,8 +111,18 @@ def ready_service(
     return service
 
 
+def bring_vectors_up(service: Any, progress: "ProgressBar") -> None:
+    """Make the vectors that are missing when they are few; without a model, words have to do."""
+    from searchsvc.batch import Limits
+
+    try:
+        service.embed(progress=progress, limits=Limits(at_most=QUICKLY_EMBEDDED))
+    except EmbeddingError as error:
+        click.echo(f"vectors are as they were: {error}", err=True)
+
+
 @contextmanager
-def progress_bar() -> Iterator[Callable[[str, int, int], None]]:
+def progress_bar() -> Iterator["ProgressBar"]:
     """Give a progress callback; a bar with ETA appears on a terminal once the work takes a while."""
     from searchsvc.printing import ProgressBar
 

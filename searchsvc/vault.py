@@ -4,24 +4,22 @@ Joins reading, indexing and index for the service; everything here may be called
 """
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 from searchsvc.config import Config, Root, data_dir
-from searchsvc.embedding.base import Embedder
 from searchsvc.errors import IndexFault
 from searchsvc.index.build import Writer
 from searchsvc.index.catalog import NoteRow
 from searchsvc.index.faults import Damage
 from searchsvc.index.layout import Layout, root_layout
+from searchsvc.index.ledger import Failure, Ledger
 from searchsvc.index.open import Reader
 from searchsvc.indexing import (
     IndexReport,
     Progress,
-    embed_sections,
     make_tokenizer,
     update_index,
     update_notes,
@@ -47,20 +45,13 @@ class Vault:
             # The writer has thrown away what was damaged, as its last act.
             return self._update(progress)
 
-    def embed(
-        self,
-        embedder: Embedder,
-        *,
-        progress: Progress | None = None,
-        stop: Callable[[], bool] = lambda: False,
-        at_most: int | None = None,
-    ) -> int:
-        """Make missing vectors and return for how many texts.
-
-        Stops between texts when ``stop`` says so; leaves more than ``at_most`` for another time.
-        """
-        open_writer = partial(self._writer, repair=False)
-        return embed_sections(open_writer, embedder, progress=progress, stop=stop, at_most=at_most)
+    def failures(self, identity: str) -> list[Failure]:
+        """Return what could not be embedded in a profile; none without an index."""
+        try:
+            with self.reader.rows() as catalog:
+                return Ledger(catalog.connection).failures(identity)
+        except IndexFault:
+            return []
 
     def stale(self, notes: Iterable[NoteRow]) -> list[str]:
         """Return the paths of notes whose files have changed or gone since they were indexed."""
@@ -69,16 +60,17 @@ class Vault:
     def refresh(self, paths: list[str]) -> bool:
         """Index these notes as they are now; return false when another process is writing."""
         try:
-            with self._writer(patience=1.0, repair=False) as writer:
+            with self.writer(patience=1.0, repair=False) as writer:
                 update_notes(writer, self.root, self._config, paths)
         except IndexFault:
             return False
         return True
 
-    def size(self) -> int:
-        """Return the bytes that the index takes on disk."""
+    def size(self, identity: str = "") -> int:
+        """Return the bytes on disk that the index takes, or the vectors of one profile."""
         total = 0
-        for folder, _, names in os.walk(self.layout.folder):
+        top = self.layout.profile(identity) if identity else self.layout.folder
+        for folder, _, names in os.walk(top):
             for name in names:
                 # A writer may delete what it has just replaced.
                 with suppress(OSError):
@@ -90,12 +82,13 @@ class Vault:
         return self.root.path / path
 
     def _update(self, progress: Progress | None) -> IndexReport:
-        with self._writer() as writer:
+        with self.writer() as writer:
             if self.root.is_named:
                 writer.set_name(self.root.name)
             return update_index(writer, self.root, self._config, progress=progress)
 
-    def _writer(self, *, patience: float = 10.0, repair: bool = True) -> Writer:
+    def writer(self, *, patience: float = 10.0, repair: bool = True) -> Writer:
+        """Return the writer of the index; entering it waits ``patience`` seconds for other processes."""
         tokenizer = make_tokenizer(self._config.stemming)
         return Writer(self.layout, tokenizer, patience=patience, repair=repair)
 

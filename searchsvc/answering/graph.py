@@ -12,7 +12,7 @@ from typing import Any
 
 from searchsvc.answering.lines import clip, one_line
 from searchsvc.errors import QueryError
-from searchsvc.items import DeadLink, GraphNode, GraphReply, GraphStep
+from searchsvc.graph_items import DeadLink, GraphNode, GraphReply, GraphStep
 from searchsvc.tokens import cost
 
 _MARKS = {"out": "->", "in": "<-", "both": "<->"}

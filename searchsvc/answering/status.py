@@ -15,6 +15,8 @@ def render_status(status: Status, budget: int = 4_000) -> str:
             state = (
                 f"{profile.embedded} of {profile.wanted} sections embedded, {profile.dimension} dimensions"
             )
+            if profile.failed:
+                state += f", {profile.failed} failed (`searchsvc embed --failures`)"
         lines.append(f"model {profile.model}: {state}")
     if not status.profiles:
         lines.append("model: none, search is by words only")

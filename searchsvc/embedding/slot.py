@@ -1,21 +1,25 @@
-"""A place for a model that is loaded at most once, when first needed, without making anyone wait."""
+"""A place for a model that is loaded when first needed, without making anyone wait."""
 
 import logging
 import threading
+import time
 from collections.abc import Callable
 
-from searchsvc.embedding.base import Embedder
+from searchsvc.embedding.base import Embedder, ModelChoice
 from searchsvc.errors import EmbeddingError
 
 _log = logging.getLogger(__name__)
+
+RETRY_SECONDS = 20.0
+"""How long after a failure loading is tried again: a server that was off may be on by now."""
 
 
 class ModelSlot:
     """Loads a model in a thread of its own; safe to use from several threads."""
 
-    def __init__(self, name: str, load: Callable[[], Embedder]) -> None:
-        self.name = name
-        """Of the model card."""
+    def __init__(self, choice: ModelChoice, load: Callable[[], Embedder]) -> None:
+        self.choice = choice
+        """What is to be loaded."""
         self.problem = ""
         """Why the model could not be loaded; empty while it might still be."""
         self._load = load
@@ -23,24 +27,34 @@ class ModelSlot:
         self._lock = threading.Lock()
         self._done = threading.Event()
         self._started = False
+        self._again_at = float("inf")
+
+    @property
+    def name(self) -> str:
+        """Of the model, as users choose it."""
+        return self.choice.model
 
     def start(self) -> None:
-        """Begin to load, unless that has begun before."""
+        """Begin to load, unless that has begun before and has not failed some time ago."""
         with self._lock:
-            if self._started:
+            if self._started and time.monotonic() < self._again_at:
                 return
-            self._started = True
+            self._started, self._again_at = True, float("inf")
+            self._done.clear()
         threading.Thread(target=self._run, name=f"load {self.name}", daemon=True).start()
 
     def _run(self) -> None:
         try:
             self._embedder = self._load()
+            self.problem = ""
         except EmbeddingError as error:
             self.problem = str(error)
         except Exception as error:
             _log.exception("loading %s failed", self.name)
             self.problem = f"cannot be loaded ({type(error).__name__}); see the log"
         finally:
+            if self._embedder is None:
+                self._again_at = time.monotonic() + RETRY_SECONDS
             self._done.set()
 
     def get(self, *, wait: bool) -> Embedder | None:

@@ -6,9 +6,10 @@ import shutil
 import threading
 import uuid
 import weakref
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +29,25 @@ _MAX_EMPTY_BYTES = 512
 """Files up to this size are read at once: an array without elements cannot be mapped."""
 
 
-def write_arrays(parent: Path, arrays: Mapping[str, Array]) -> str:
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """An array that is made piece by piece while it is written, to bound memory."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    pieces: Iterable[Array]
+    """Consecutive rows; together of that shape."""
+
+    def save(self, stream: BinaryIO) -> None:
+        """Write the array as numpy does."""
+        descr = np.lib.format.dtype_to_descr(self.dtype)
+        header = {"descr": descr, "fortran_order": False, "shape": self.shape}
+        np.lib.format.write_array_header_1_0(stream, header)
+        for piece in self.pieces:
+            stream.write(np.ascontiguousarray(piece, self.dtype).data.cast("B"))
+
+
+def write_arrays(parent: Path, arrays: Mapping[str, Array | Blocks]) -> str:
     """Write arrays into a new folder under ``parent`` and return its name.
 
     The folder appears by one rename after every byte is on disk. A failure (a full disk, say) leaves
@@ -41,7 +60,10 @@ def write_arrays(parent: Path, arrays: Mapping[str, Array]) -> str:
         staging.mkdir()
         for key, array in arrays.items():
             with (staging / f"{key}.npy").open("wb") as stream:
-                np.save(stream, np.ascontiguousarray(array), allow_pickle=False)
+                if isinstance(array, Blocks):
+                    array.save(stream)
+                else:
+                    np.save(stream, np.ascontiguousarray(array), allow_pickle=False)
                 stream.flush()
                 os.fsync(stream.fileno())
         _sync_folder(staging)
@@ -87,6 +109,14 @@ class RowFile:
         weakref.finalize(self, os.close, self._descriptor)
         self._offset = os.fstat(self._descriptor).st_size - rows.nbytes
 
+    def slice(self, start: int, end: int) -> Array:
+        """Return consecutive rows."""
+        if not hasattr(os, "pread"):
+            return np.asarray(self._rows[start:end])
+        size = self._rows.itemsize * self._rows.shape[1]
+        piece = os.pread(self._descriptor, size * (end - start), self._offset + size * start)
+        return np.frombuffer(piece, self._rows.dtype).reshape(end - start, -1)
+
     def take(self, numbers: NDArray[np.int64]) -> Array:
         """Return the rows with these numbers, in their order."""
         if not hasattr(os, "pread"):
@@ -101,7 +131,7 @@ def sweep(parent: Path, keep: set[str]) -> None:
     if not parent.is_dir():
         return
     for folder in parent.iterdir():
-        if folder.name not in keep:
+        if folder.name not in keep and folder.is_dir():
             shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from searchsvc.errors import IndexFault
 from searchsvc.index.anchors import open_anchors
 from searchsvc.index.arrays import is_complete
-from searchsvc.index.catalog import FORMAT_VERSION, Catalog
+from searchsvc.index.catalog import ACTIVE, FORMAT_VERSION, Catalog
 from searchsvc.index.faults import Damage
 from searchsvc.index.layout import Layout
 from searchsvc.index.segments import open_segment
@@ -26,7 +26,8 @@ def bring_up(layout: Layout, catalog: Catalog, settings: dict[str, str], *, repa
         if not repair:
             raise IndexFault("the index has to be made anew first; run `searchsvc index`")
         remark, parts = plan
-        catalog.empty(settings)
+        active = catalog.meta().get(ACTIVE, "")
+        catalog.empty({**settings, ACTIVE: active})
         for identity, names in parts.items():
             catalog.set_vector_parts(identity, names)
     dropped = _drop_damaged_vectors(layout, catalog)
@@ -41,7 +42,8 @@ def _plan(layout: Layout, catalog: Catalog, settings: Mapping[str, str]) -> tupl
     if not meta:
         return damaged if layout.segments.is_dir() else "", _parts_on_disk(layout)
     if found != str(FORMAT_VERSION):
-        return f"index of format {found} is rebuilt as format {FORMAT_VERSION}", {}
+        remark = f"index of format {found} is rebuilt as format {FORMAT_VERSION}, vectors are kept"
+        return remark, _parts_on_disk(layout)
     if any(meta.get(key) != value for key, value in settings.items()):
         changed = "search by words has other rules or settings now; the index is rebuilt, vectors are kept"
         return changed, catalog.vector_parts()

@@ -4,21 +4,17 @@ Every change is written to new files first and becomes visible in one sqlite com
 file lock that the operating system releases when the process ends, however it ends.
 """
 
-import json
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
 from types import TracebackType
 from typing import Self
 
 import numpy as np
 from filelock import FileLock, Timeout
-from numpy.typing import NDArray
 
 from searchsvc.errors import IndexFault
 from searchsvc.index.anchors import write_anchors
 from searchsvc.index.arrays import sweep
 from searchsvc.index.bring_up import bring_up
-from searchsvc.index.calibration import calibrate
 from searchsvc.index.catalog import Catalog, Destination, connect, transaction
 from searchsvc.index.faults import Damage, faults, write_fault
 from searchsvc.index.layout import Layout
@@ -38,13 +34,12 @@ from searchsvc.index.segments import (
     without,
     write_segment,
 )
-from searchsvc.index.vectors import Floats, merge_parts, open_part, write_part
+from searchsvc.index.vector_store import VectorStore
 from searchsvc.items import Problem
 from searchsvc.tokens import Tokenizer
 
 MAX_SEGMENTS = 8
 """More are merged; each costs a little in every search."""
-MAX_VECTOR_PARTS = 12
 _KEPT_SEGMENTS = 3
 _MIN_PEER = 5_000
 _PEER_FACTOR = 4
@@ -119,6 +114,7 @@ class Writer:
         self._connection = connect(self._layout.catalog)
         try:
             self.catalog = Catalog(self._connection)
+            self.vectors = VectorStore(self._layout, self._connection)
             with transaction(self._connection):
                 self.remark = bring_up(self._layout, self.catalog, self._settings, repair=self._repair)
             self._sweep()
@@ -251,75 +247,11 @@ class Writer:
         """Whether small commits have piled up that ``compact`` would merge."""
         return len(self.catalog.segments()) > MAX_SEGMENTS
 
-    @faults()
-    def add_vectors(
-        self, identity: str, keys: Sequence[int], matrices: Sequence[Floats], dimension: int
-    ) -> None:
-        """Store the vectors of passages under the hashes of what was embedded; one commit."""
-        folder = self._layout.profile(identity)
-        done = set(self._embedded_keys(identity).tolist())
-        new = {key: matrix for key, matrix in zip(keys, matrices, strict=True) if key not in done}
-        if not new:
-            return
-        name = write_part(folder, list(new), list(new.values()), dimension)
-        names = [*self.catalog.vector_parts().get(identity, []), name]
-        if len(names) > MAX_VECTOR_PARTS:
-            names = self._merge_vectors(identity, names)
-        with transaction(self._connection):
-            self.catalog.set_vector_parts(identity, names)
-            self.catalog.advance()
-        sweep(folder, set(names))
-
-    def _merge_vectors(self, identity: str, names: list[str]) -> list[str]:
-        """Merge the smaller half of the parts, so that each vector is copied a bounded number of times."""
-        folder = self._layout.profile(identity)
-        parts = sorted((open_part(folder, name) for name in names), key=lambda part: len(part.rows))
-        small = parts[: len(parts) // 2]
-        wanted = np.concatenate([part.keys for part in small])
-        live = [s.sections["key"][~s.deleted] for s in self._segments()]
-        wanted = wanted[np.isin(wanted, np.concatenate([np.empty(0, np.uint64), *live]))]
-        merged = merge_parts(folder, small, wanted)
-        return [*(part.name for part in parts[len(parts) // 2 :]), merged]
-
-    def missing(self, identity: str, work: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-        """Return those of ``(section id, key)`` that lack vectors still: others may have made them."""
-        done = set(self._embedded_keys(identity).tolist())
-        return [(section, key) for section, key in work if key not in done]
-
     def set_name(self, name: str) -> None:
         """Remember the name that was chosen for the root."""
         if self.catalog.meta().get("name") != name:
             with transaction(self._connection):
                 self.catalog.set_meta({"name": name})
-
-    def is_calibrated(self, identity: str) -> bool:
-        """Tell whether the cosines of a profile have been measured."""
-        return f"calibration {identity}" in self.catalog.meta()
-
-    def calibrate(self, identity: str, probes: Floats) -> None:
-        """Measure what the cosines of a profile mean here; ``probes`` are vectors of foreign questions."""
-        folder, names = self._layout.profile(identity), self.catalog.vector_parts().get(identity, [])
-        measured = calibrate([open_part(folder, name) for name in names], probes)
-        if measured is not None:
-            with transaction(self._connection):
-                self.catalog.set_meta({f"calibration {identity}": json.dumps(asdict(measured))})
-                self.catalog.advance()
-
-    def _embedded_keys(self, identity: str) -> NDArray[np.uint64]:
-        """Return the hashes of all passages that have vectors in a profile."""
-        folder, names = self._layout.profile(identity), self.catalog.vector_parts().get(identity, [])
-        return np.concatenate([np.empty(0, np.uint64), *(open_part(folder, name).keys for name in names)])
-
-    @faults()
-    def passages_to_embed(self, identity: str) -> list[tuple[int, int]]:
-        """Return section id and key of every distinct live text without vectors, newest segment first."""
-        tables = [s.sections[~s.deleted] for s in reversed(self._segments())]
-        keys = np.concatenate([np.empty(0, np.uint64), *(table["key"] for table in tables)])
-        ids = np.concatenate([np.empty(0, np.int64), *(table["id"] for table in tables)])
-        _, firsts = np.unique(keys, return_index=True)
-        done = np.isin(keys[firsts], self._embedded_keys(identity)) | (keys[firsts] == 0)
-        wanted = np.sort(firsts[~done])
-        return list(zip(ids[wanted].tolist(), keys[wanted].tolist(), strict=True))
 
     def _sweep(self) -> None:
         used = {name for name, _ in self.catalog.segments()}

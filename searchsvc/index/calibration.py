@@ -4,7 +4,7 @@ Models differ in the range of their cosines, so a threshold must be relative: to
 have no answer here, and to what near neighbours in the corpus get from each other.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from searchsvc.index.vectors import Part
 
 _SAMPLE = 200
-_BLOCK_ROWS = 20_000
+_BLOCK_ROWS = 8_192
 _MIN_DEVIATION = 1e-3
 
 
@@ -42,22 +42,24 @@ class Calibration:
 
 def calibrate(parts: Sequence[Part], probes: NDArray[np.float32]) -> Calibration | None:
     """Measure a profile; ``probes`` are the vectors of foreign questions. None for fewer than two rows."""
-    rows = [part.rows for part in parts if len(part.rows)]
-    owners = [np.repeat(part.keys, np.diff(part.bounds)) for part in parts if len(part.rows)]
-    count = sum(map(len, rows))
+    parts = [part for part in parts if len(part.rows)]
+    starts = np.cumsum([0, *(len(part.rows) for part in parts)])
+    count = int(starts[-1])
     if count < 2:
         return None
-    picked = np.random.default_rng(0).choice(count, min(_SAMPLE, count), replace=False)
-    everything, owner = _Rows(rows), np.concatenate(owners)
-    sample = everything.take(picked)
+    picked = np.sort(np.random.default_rng(0).choice(count, min(_SAMPLE, count), replace=False))
+    owner = np.concatenate([np.repeat(part.keys, np.diff(part.bounds)) for part in parts])
+    sample = np.concatenate([part.row_file.take(mine) for part, mine in _split(parts, starts, picked)])
     best_probe = np.full(len(probes), -1.0, np.float32)
     best_sample = np.full(len(sample), -1.0, np.float32)
-    for start in range(0, count, _BLOCK_ROWS):
-        block = everything.take(np.arange(start, min(start + _BLOCK_ROWS, count)))
-        best_probe = np.maximum(best_probe, (probes @ block.T).max(axis=1))
-        cosines = sample @ block.T
-        cosines[owner[picked][:, None] == owner[None, start : start + len(block)]] = -1
-        best_sample = np.maximum(best_sample, cosines.max(axis=1))
+    for part, first in zip(parts, starts.tolist(), strict=False):
+        for start in range(0, len(part.rows), _BLOCK_ROWS):
+            block = part.row_file.slice(start, min(start + _BLOCK_ROWS, len(part.rows)))
+            best_probe = np.maximum(best_probe, (probes @ block.T).max(axis=1))
+            cosines = sample @ block.T
+            theirs = owner[first + start : first + start + len(block)]
+            cosines[owner[picked][:, None] == theirs[None, :]] = -1
+            best_sample = np.maximum(best_sample, cosines.max(axis=1))
     among = (probes @ probes.T)[np.triu_indices(len(probes), 1)]
     return Calibration(
         nothing=float(np.median(best_probe)),
@@ -67,17 +69,9 @@ def calibrate(parts: Sequence[Part], probes: NDArray[np.float32]) -> Calibration
     )
 
 
-class _Rows:
-    """Several matrices, addressed as one."""
-
-    def __init__(self, matrices: Sequence[NDArray[np.float32]]) -> None:
-        self._matrices = matrices
-        self._starts = np.cumsum([0, *map(len, matrices)])
-
-    def take(self, places: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Return the rows at these places, in their order."""
-        out = np.empty((len(places), self._matrices[0].shape[1]), np.float32)
-        for matrix, start in zip(self._matrices, self._starts, strict=False):
-            mine = (places >= start) & (places < start + len(matrix))
-            out[mine] = matrix[places[mine] - start]
-        return out
+def _split(
+    parts: Sequence[Part], starts: NDArray[np.int64], picked: NDArray[np.int64]
+) -> Iterator[tuple[Part, NDArray[np.int64]]]:
+    """Yield each part with those of the sorted row numbers over all parts that lie in it, as its own."""
+    for part, start, end in zip(parts, starts[:-1], starts[1:], strict=True):
+        yield part, picked[(picked >= start) & (picked < end)] - start

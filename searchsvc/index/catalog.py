@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from searchsvc.index import ledger
 from searchsvc.index.links import Anchor
 from searchsvc.index.records import NoteRecord
 from searchsvc.items import Link, Problem, Section
@@ -20,8 +21,11 @@ from searchsvc.items import Link, Problem, Section
 Destination = tuple[int | None, int | None]
 """Note and section that a link leads to."""
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 """Raised whenever an older index cannot be read as it is; it is then rebuilt."""
+
+ACTIVE = "active profile"
+"""Key of the setting that names the profile in use, by its identity."""
 
 _SCHEMA = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -124,7 +128,7 @@ class Catalog:
 
     def create(self, settings: dict[str, str]) -> None:
         """Make the tables of an empty index."""
-        for statement in _SCHEMA.split(";\n"):
+        for statement in (_SCHEMA + ledger.SCHEMA).split(";\n"):
             if statement.strip():
                 self.connection.execute(statement)
         fixed = {"format": str(FORMAT_VERSION), "epoch": uuid.uuid4().hex, "generation": "0"}
@@ -145,6 +149,10 @@ class Catalog:
         """Return the number of the last commit."""
         row = self.connection.execute("SELECT value FROM meta WHERE key = 'generation'").fetchone()
         return int(row[0]) if row else 0
+
+    def drop_meta(self, key: str) -> None:
+        """Forget a setting."""
+        self.connection.execute("DELETE FROM meta WHERE key = ?", (key,))
 
     def advance(self, **counters: int) -> None:
         """Count one generation up, and store other counters."""
@@ -168,6 +176,10 @@ class Catalog:
         else:
             rows = _by_ids(self.connection, query, ids)
         return {row[0]: NoteRow(*row) for row in rows}
+
+    def modified(self) -> dict[int, float]:
+        """Return when each note was changed, by id, in seconds since 1970."""
+        return dict(self.connection.execute("SELECT id, modified FROM notes").fetchall())
 
     def note_by_path(self, path: str) -> NoteRow | None:
         """Return the note at a path, if there is one."""

@@ -17,10 +17,10 @@ from itertools import pairwise
 from typing import Any, Literal, get_args
 
 from searchsvc.errors import NotFound, QueryError
+from searchsvc.graph_items import DeadLink, GraphNode, GraphQuery, GraphReply, GraphStep
 from searchsvc.index.catalog import Catalog
 from searchsvc.index.edges import Edges
 from searchsvc.index.node_names import Named, Names, and_more, fold, make_ids, plain, quote
-from searchsvc.items import DeadLink, GraphNode, GraphQuery, GraphReply, GraphStep
 
 UNTYPED = "untyped"
 MAX_DISTANCE = 5

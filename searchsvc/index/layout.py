@@ -5,6 +5,7 @@
     writer.lock               held by the one process that writes
     segments/<name>/*.npy     sections, terms and postings, immutable
     vectors/<identity>/<name>/*.npy   vectors of one profile, immutable
+    vectors/<identity>/profile.json   what made them
 """
 
 import hashlib
@@ -49,6 +50,10 @@ class Layout:
     def profile(self, identity: str) -> Path:
         """Folder of the vectors of one profile."""
         return self.vectors / identity
+
+    def profile_card(self, identity: str) -> Path:
+        """File that says what made the vectors of a profile."""
+        return self.profile(identity) / "profile.json"
 
 
 def root_layout(data_dir: Path, root: Path) -> Layout:

@@ -3,8 +3,8 @@
 import json
 import sqlite3
 import threading
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager, suppress
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 from searchsvc.errors import IndexFault
 from searchsvc.index.anchors import open_anchors
 from searchsvc.index.calibration import Calibration
-from searchsvc.index.catalog import FORMAT_VERSION, Catalog, connect, end
+from searchsvc.index.catalog import ACTIVE, FORMAT_VERSION, Catalog, connect, end
 from searchsvc.index.faults import Damage, faults
 from searchsvc.index.layout import Layout
 from searchsvc.index.postings import Postings
+from searchsvc.index.profiles import ProfileCard, read_card
 from searchsvc.index.segments import SECTION_DTYPE, SHAPE, Segment, open_segment
 from searchsvc.index.vectors import VectorView, open_part
 
@@ -41,6 +42,8 @@ class Frame:
             parents[parents >= 0] += base
         self.live = ~np.concatenate([np.empty(0, bool), *(segment.deleted for segment in self.segments)])
         self.anchors, self.anchor_places = self._open_anchors(layout, catalog)
+        self.active = catalog.meta().get(ACTIVE, "")
+        """Identity of the profile in use; empty when none was chosen."""
         self.calibrations = {
             key.removeprefix("calibration "): Calibration(**json.loads(value))
             for key, value in catalog.meta().items()
@@ -74,6 +77,13 @@ class Frame:
                 keys = np.where(self.live, self.table["key"], np.uint64(0))
                 self._views[identity] = VectorView(self._parts.get(identity, []), keys)
             return self._views[identity]
+
+    def missing(self, identity: str, failed: Collection[int] = ()) -> NDArray[np.int64]:
+        """Return the place of one section for each live text that has no vectors and did not fail."""
+        keys, firsts = np.unique(np.where(self.live, self.table["key"], np.uint64(0)), return_index=True)
+        done = [part.keys for part in self._parts.get(identity, [])]
+        known = np.concatenate([np.array([0, *failed], np.uint64), *done])
+        return np.sort(firsts[~np.isin(keys, known)])
 
     def coverage(self, identity: str) -> tuple[int, int]:
         """Return how many live sections with text a profile has done, and how many there are."""
@@ -110,6 +120,53 @@ class Reader:
                 return Catalog(self._connection()).meta().get("name", "")
         except IndexFault:
             return ""
+
+    @property
+    def active(self) -> str:
+        """Identity of the profile in use; empty when none was chosen."""
+        try:
+            with faults():
+                return Catalog(self._connection()).meta().get(ACTIVE, "")
+        except IndexFault:
+            return ""
+
+    def embedded(self, identity: str, but: Collection[str] = ()) -> tuple[set[int], set[str]]:
+        """Return the hashes of what has vectors in parts other than ``but``, and the names of all parts."""
+        with self.rows() as catalog:
+            names = catalog.vector_parts().get(identity, [])
+        keys: set[int] = set()
+        for name in names:
+            # A part that has been merged meanwhile is seen under its new name at the next look.
+            with suppress(Damage):
+                if name not in but:
+                    keys.update(open_part(self._layout.profile(identity), name).keys.tolist())
+        return keys, set(names)
+
+    def profiles(self) -> list[str]:
+        """Return the identities of all profiles that have vectors here; none without an index."""
+        try:
+            with self.rows() as catalog:
+                return sorted(catalog.vector_parts())
+        except IndexFault:
+            return []
+
+    def card(self, identity: str) -> ProfileCard | None:
+        """Return what is known of a profile that has vectors here; none for one without a card."""
+        return read_card(self._layout, identity)
+
+    @contextmanager
+    def rows(self) -> Iterator[Catalog]:
+        """Give the rows of the newest generation, without its arrays."""
+        with faults():
+            connection = self._connection()
+            is_within = connection.in_transaction
+            try:
+                if not is_within:
+                    connection.execute("BEGIN DEFERRED")
+                yield Catalog(connection)
+            finally:
+                if not is_within:
+                    end(connection)
 
     @contextmanager
     def pinned(self) -> Iterator[tuple[Frame, Catalog]]:

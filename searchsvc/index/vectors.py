@@ -11,14 +11,14 @@ dimension. Whatever could still belong to the best by that bound is scored in fl
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from searchsvc.index.arrays import RowFile, read_array, write_arrays
+from searchsvc.index.arrays import Blocks, RowFile, read_array, write_arrays
 from searchsvc.index.top import best_places
 
 Floats = NDArray[np.float32]
@@ -62,15 +62,28 @@ def write_part(parent: Path, keys: Sequence[int], matrices: Sequence[Floats], di
 
 
 def merge_parts(parent: Path, parts: Sequence[Part], wanted: NDArray[np.uint64]) -> str:
-    """Write the vectors of the wanted passages of several parts into one new part."""
-    keys, counts, rows = [], [], []
-    for part in parts:
-        kept = np.isin(part.keys, wanted)
-        lengths = np.diff(part.bounds)
-        keys.append(part.keys[kept])
-        counts.append(lengths[kept])
-        rows.append(part.rows[np.repeat(kept, lengths)])
-    return _write(parent, np.concatenate(keys), np.concatenate(counts), np.concatenate(rows))
+    """Write the vectors of the wanted passages of several parts into one new part, a block at a time."""
+    kept = [np.isin(part.keys, wanted) for part in parts]
+    lengths = [np.diff(part.bounds) for part in parts]
+    counts = np.concatenate([n[k] for n, k in zip(lengths, kept, strict=True)])
+    total, dimension = int(counts.sum()), parts[0].rows.shape[1]
+
+    def rows() -> Iterator[Floats]:
+        for part, keep, length in zip(parts, kept, lengths, strict=True):
+            mask = np.repeat(keep, length)
+            for start in range(0, len(mask), _BLOCK):
+                block = mask[start : start + _BLOCK]
+                if block.any():
+                    yield part.row_file.slice(start, start + len(block))[block]
+
+    arrays = {
+        "keys": np.concatenate([part.keys[k] for part, k in zip(parts, kept, strict=True)]),
+        "bounds": _bounds(counts),
+        "rows": Blocks((total, dimension), np.dtype(np.float32), rows()),
+        "codes": Blocks((total, dimension), np.dtype(np.int8), (quantise(block)[0] for block in rows())),
+        "scales": Blocks((total,), np.dtype(np.float32), (quantise(block)[1] for block in rows())),
+    }
+    return write_arrays(parent, arrays)
 
 
 def open_part(parent: Path, name: str) -> Part:
@@ -89,10 +102,13 @@ def quantise(rows: Floats) -> tuple[NDArray[np.int8], Floats]:
 
 def _write(parent: Path, keys: NDArray[np.uint64], counts: NDArray[np.int64], rows: Floats) -> str:
     codes, scales = quantise(rows)
-    bounds = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
     return write_arrays(
-        parent, {"keys": keys, "bounds": bounds, "rows": rows, "codes": codes, "scales": scales}
+        parent, {"keys": keys, "bounds": _bounds(counts), "rows": rows, "codes": codes, "scales": scales}
     )
+
+
+def _bounds(counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
 
 
 class VectorView:

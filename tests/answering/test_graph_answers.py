@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from searchsvc.answering.graph import render_graph
 from searchsvc.errors import QueryError
-from searchsvc.items import DeadLink, GraphNode, GraphReply, GraphStep
+from searchsvc.graph_items import DeadLink, GraphNode, GraphReply, GraphStep
 from searchsvc.tokens import cost
 
 CAP = 20_000

@@ -11,7 +11,7 @@ import numpy as np
 from PIL import Image
 
 from searchsvc.config import Config, make_root
-from searchsvc.embedding.base import Matrix, Passage, Profile
+from searchsvc.embedding.base import Matrix, ModelChoice, Passage, Profile
 from searchsvc.embedding.slot import ModelSlot
 from searchsvc.index.catalog import Catalog
 from searchsvc.index.links import Anchor, Resolver
@@ -105,7 +105,8 @@ class World:
             self._service = Service(self.config)
             if self._vectors is not None:
                 embedder = FakeEmbedder(self._vectors)
-                self._service.slots[:] = [ModelSlot(embedder.profile.name, lambda: embedder)]
+                slot = ModelSlot(ModelChoice(embedder.profile.name), lambda: embedder)
+                self._service.models.slots = lambda active=None: [slot]  # type: ignore[method-assign]
         return self._service
 
     def index(self) -> None:

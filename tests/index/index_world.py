@@ -7,12 +7,14 @@ import subprocess
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 import searchsvc
+from searchsvc.batch import embed_vault
 from searchsvc.config import Config, Root
-from searchsvc.embedding.base import Matrix, Passage, Profile
+from searchsvc.embedding.base import Matrix, ModelChoice, Passage, Profile
 from searchsvc.index.catalog import Catalog
 from searchsvc.index.open import Frame, Reader
 from searchsvc.index.records import FIELDS
@@ -66,9 +68,9 @@ class World:
     def index(self) -> IndexReport:
         return self.vault.update()
 
-    def embed(self) -> int:
+    def embed(self, **options: Any) -> int:
         """Return how many sections were embedded."""
-        return self.vault.embed(self.embedder)
+        return embed_vault(self.vault, self.embedder, ModelChoice("hash"), **options).embedded
 
     @property
     def reader(self) -> Reader:

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from index_world import TERMS, World, check_consistency
 
-from searchsvc.index.build import MAX_SEGMENTS, MAX_VECTOR_PARTS, Writer
+from searchsvc.index.build import MAX_SEGMENTS, Writer
 from searchsvc.index.records import FIELDS
 from searchsvc.index.segments import live_lengths, mean_lengths, merge_segments
+from searchsvc.index.vector_store import MAX_PARTS
 from searchsvc.index.vectors import open_part
 
 
@@ -111,14 +112,14 @@ def test_when_all_notes_are_gone_no_segment_is_left(world):
 
 @pytest.mark.proves("R-compaction")
 def test_vector_files_are_merged_and_still_say_the_same(world):
-    for number in range(MAX_VECTOR_PARTS + 5):
+    for number in range(MAX_PARTS + 5):
         world.write(f"{number}.md", f"word{number}\n")
         world.index()
         assert world.embed() == 1
     identity = world.embedder.profile.identity
     with world.reader.pinned() as (frame, catalog):
-        assert len(catalog.vector_parts()[identity]) <= MAX_VECTOR_PARTS
-        assert frame.coverage(identity) == (MAX_VECTOR_PARTS + 5,) * 2
+        assert len(catalog.vector_parts()[identity]) <= MAX_PARTS
+        assert frame.coverage(identity) == (MAX_PARTS + 5,) * 2
         view = frame.vectors(identity)
         for place in range(0, len(frame.table), 7):
             (row,) = view.of(place)
@@ -126,7 +127,7 @@ def test_vector_files_are_merged_and_still_say_the_same(world):
 
 
 def test_vectors_of_texts_that_are_gone_leave_with_the_next_merge(world):
-    for number in range(MAX_VECTOR_PARTS):
+    for number in range(MAX_PARTS):
         world.write("changing.md", f"version {number}\n")
         world.index()
         world.embed()
@@ -137,5 +138,5 @@ def test_vectors_of_texts_that_are_gone_leave_with_the_next_merge(world):
     with world.reader.pinned() as (frame, catalog):
         folder = world.vault.layout.profile(identity)
         stored = sum(len(open_part(folder, name).keys) for name in catalog.vector_parts()[identity])
-        assert stored < MAX_VECTOR_PARTS
+        assert stored < MAX_PARTS
         assert frame.coverage(identity) == (2, 2)

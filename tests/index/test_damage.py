@@ -15,6 +15,7 @@ from searchsvc.index.arrays import read_array, write_arrays
 from searchsvc.index.build import Writer
 from searchsvc.index.catalog import FORMAT_VERSION
 from searchsvc.index.faults import faults
+from searchsvc.index.profiles import ProfileCard
 
 REPAIRED = "index was damaged and is rebuilt, vectors are kept"
 
@@ -168,7 +169,10 @@ def test_an_index_of_another_format_is_rebuilt_with_a_remark(indexed, found):
     with pytest.raises(IndexFault, match="run `searchsvc index`"), indexed.reader.pinned():
         pass
     assert not indexed.reader.exists
-    assert indexed.index().remark == f"index of format {found} is rebuilt as format {FORMAT_VERSION}"
+    assert (
+        indexed.index().remark
+        == f"index of format {found} is rebuilt as format {FORMAT_VERSION}, vectors are kept"
+    )
     assert indexed.find("shared") == {"a.md", "b.md", "c.md"}
 
 
@@ -275,13 +279,17 @@ def test_a_catalog_locked_by_a_foreign_program_is_a_fault_with_advice(indexed, m
 
 
 @pytest.mark.proves("R-faults-advise")
-@pytest.mark.parametrize("call", ["commit", "add_vectors", "touch", "passages_to_embed"])
+@pytest.mark.parametrize("call", ["commit", "touch", "add", "use", "drop", "forget_failures", "calibrate"])
 def test_no_error_of_sqlite_escapes_from_a_writer(indexed, call):
+    card = ProfileCard("p", {}, {}, np.ones(2, np.float32))
     calls: dict[str, Callable[[Writer], object]] = {
         "commit": lambda writer: writer.commit([]),
-        "add_vectors": lambda writer: writer.add_vectors("p", [1], [np.ones((1, 2), np.float32)], 2),
         "touch": lambda writer: writer.touch([("s", 0.0, 1)]),
-        "passages_to_embed": lambda writer: writer.passages_to_embed("p"),
+        "add": lambda writer: writer.vectors.add(card, {1: np.ones((1, 2), np.float32)}),
+        "use": lambda writer: writer.vectors.use("p"),
+        "drop": lambda writer: writer.vectors.drop("p"),
+        "forget_failures": lambda writer: writer.vectors.forget_failures("p"),
+        "calibrate": lambda writer: writer.vectors.calibrate("p", np.ones((1, 2), np.float32)),
     }
     with Writer(indexed.vault.layout, TERMS) as writer:
         writer._connection.close()

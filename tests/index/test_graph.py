@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from index_world import World
 
 from searchsvc.errors import NotFound, QueryError
+from searchsvc.graph_items import GraphReply
 from searchsvc.index.graph import Graph
 from searchsvc.index.node_names import Named, Names, fold, make_ids
-from searchsvc.items import GraphReply
 
 
 def graph_of(world: World, notes: dict[str, str]) -> Graph:

@@ -419,12 +419,12 @@ def test_an_interrupt_while_embedding_keeps_the_vectors_made_so_far(world):
         world.write(f"{number}.md", f"word{number}\n")
     world.index()
 
-    def interrupt(stage, done, total):
+    def interrupt(stage, done, total, failed=0):
         if done == 4:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        world.vault.embed(world.embedder, progress=interrupt)
+        world.embed(progress=interrupt)
     assert world.embed() == 6
 
 

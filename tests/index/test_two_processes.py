@@ -117,7 +117,7 @@ def test_a_refresh_while_another_process_writes_gives_up_and_says_so(world, monk
     world.index()
     world.write("a.md", "beta\n")
     monkeypatch.setattr(
-        world.vault, "_writer", lambda **_: Writer(world.vault.layout, TERMS, patience=0, repair=False)
+        world.vault, "writer", lambda **_: Writer(world.vault.layout, TERMS, patience=0, repair=False)
     )
     with Writer(world.vault.layout, TERMS):
         assert world.vault.refresh(["a.md"]) is False

@@ -1,0 +1,155 @@
+"""Profiles side by side in the indexes of a service: how far each is, which is used, which can go."""
+
+from dataclasses import asdict, dataclass
+
+from searchsvc.errors import NotFound, QueryError
+from searchsvc.index.ledger import Failure
+from searchsvc.service import Service
+from searchsvc.vault import Vault
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileRow:
+    """A profile in the index of one root."""
+
+    root: str
+    """Name of the root."""
+    name: str
+    """Of the model."""
+    identity: str
+    """The full identity, hashed; vectors of two identities are never compared."""
+    provider: str
+    dimension: int
+    embedded: int
+    """Sections with vectors."""
+    wanted: int
+    """Sections with text."""
+    failed: int
+    """Texts that the model did not take."""
+    bytes: int
+    """On disk."""
+    in_use: bool
+    """Whether searches go by it."""
+
+
+@dataclass(frozen=True, slots=True)
+class FailureRow:
+    """A text that could not be embedded, or not whole."""
+
+    root: str
+    profile: str
+    """Name of the model."""
+    id: str
+    """Of the section."""
+    reason: str
+    embedded: bool
+    """Whether a part of it has vectors all the same."""
+
+
+def list_profiles(service: Service) -> list[ProfileRow]:
+    """Return the profiles of all roots that have an index."""
+    return [row for vault in service.vaults if vault.reader.exists for row in _rows(service, vault)]
+
+
+def use_profile(service: Service, name: str) -> str:
+    """Let searches go by a profile, given by name or identity, in every root; return its identity.
+
+    The switch is one commit a root. NotFound when no root has it, QueryError when it is not complete.
+    """
+    identity = _identify(service, name)
+    rows = [row for row in list_profiles(service) if row.identity == identity]
+    left = sum(row.wanted - row.embedded - row.failed for row in rows)
+    lacking = [
+        vault.root.name for vault in service.vaults if vault.root.name not in {row.root for row in rows}
+    ]
+    if left > 0 or lacking:
+        where = (
+            f"root {', '.join(lacking)} has none of its vectors"
+            if lacking
+            else f"{left} sections lack vectors"
+        )
+        raise QueryError(
+            f"profile {name} is not complete: {where}; run `searchsvc embed` with that model first"
+        )
+    for vault in service.vaults:
+        with vault.writer(repair=False) as writer:
+            writer.vectors.use(identity)
+    return identity
+
+
+def drop_profile(service: Service, name: str, *, force: bool = False) -> int:
+    """Delete the vectors of a profile in every root; return the bytes that were freed.
+
+    NotFound when no root has it; QueryError for the one in use, unless forced.
+    """
+    identity = _identify(service, name)
+    rows = [row for row in list_profiles(service) if row.identity == identity]
+    if any(row.in_use for row in rows) and not force:
+        raise QueryError(
+            f"profile {name} is in use; switch to another with `searchsvc profiles use`, or add --force"
+        )
+    for vault in service.vaults:
+        if identity in vault.reader.profiles():
+            with vault.writer(repair=False) as writer:
+                writer.vectors.drop(identity)
+    return sum(row.bytes for row in rows)
+
+
+def list_failures(service: Service, name: str = "") -> list[FailureRow]:
+    """Return what could not be embedded, in all profiles or in one given by name or identity."""
+    wanted = _identify(service, name) if name else ""
+    rows = []
+    for vault in service.vaults:
+        for identity in vault.reader.profiles():
+            if wanted in ("", identity):
+                card = vault.reader.card(identity)
+                label = card.name if card else identity
+                rows += [_failure_row(vault, label, failure) for failure in vault.failures(identity)]
+    return rows
+
+
+def as_plain(rows: "list[ProfileRow] | list[FailureRow]") -> list[dict[str, object]]:
+    """Return rows as JSON-safe objects."""
+    return [asdict(row) for row in rows]
+
+
+def _failure_row(vault: Vault, profile: str, failure: Failure) -> FailureRow:
+    return FailureRow(vault.root.name, profile, failure.address, failure.reason, failure.embedded)
+
+
+def _rows(service: Service, vault: Vault) -> list[ProfileRow]:
+    rows = []
+    main = service.models.choices()[:1]
+    with vault.reader.pinned() as (frame, _):
+        for identity in vault.reader.profiles():
+            card = vault.reader.card(identity)
+            facts = card.facts if card else {}
+            done, wanted = frame.coverage(identity)
+            is_default = not frame.active and bool(main) and card is not None and card.name == main[0].model
+            rows.append(
+                ProfileRow(
+                    root=vault.root.name,
+                    name=card.name if card else identity,
+                    identity=identity,
+                    provider=str(facts.get("provider", "")),
+                    dimension=int(facts.get("dimension", 0)),
+                    embedded=done,
+                    wanted=wanted,
+                    failed=sum(not failure.embedded for failure in vault.failures(identity)),
+                    bytes=vault.size(identity),
+                    in_use=identity == frame.active or is_default,
+                )
+            )
+    return rows
+
+
+def _identify(service: Service, name: str) -> str:
+    """Return the identity of the profile of a name or identity; NotFound when it names none, or several."""
+    rows = list_profiles(service)
+    found = sorted({row.identity for row in rows if name in (row.name, row.identity)})
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise NotFound(f"{len(found)} profiles are called {name!r}; say which: {', '.join(found)}")
+    known = ", ".join(dict.fromkeys(row.name for row in rows)) or "none; run `searchsvc embed`"
+    raise NotFound(f"no profile {name!r}; there are: {known}")
