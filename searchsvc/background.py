@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from searchsvc.config import Config
 from searchsvc.errors import ConfigError, SearchError
+from searchsvc.priority import lower_thread
 
 if TYPE_CHECKING:
     from searchsvc.service import Service
@@ -17,6 +18,9 @@ _HEAD_START_SECONDS = 1.0
 _PATIENCE_SECONDS = 5.0
 _MAX_SCAN_SHARE = 0.05
 """Share of the time that looking for changes may take; large roots are looked at less often."""
+
+
+_NICENESS = 10
 
 
 class _Stopped(Exception):
@@ -84,6 +88,8 @@ class Worker:
                 scan = time.monotonic() - begin
                 self._looked.set()
                 self._doing = ""
+                # Words are there; vectors can wait for questions.
+                lower_thread(_NICENESS)
                 service.embed(progress=self._progress, stop=self._stopping.is_set)
             except _Stopped:
                 return

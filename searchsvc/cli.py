@@ -23,6 +23,7 @@ from searchsvc.terminal import (
     print_json,
     ready_service,
 )
+from searchsvc.upkeep_commands import UPKEEP_COMMANDS
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -158,7 +159,7 @@ def status(context: click.Context, roots: tuple[Path, ...], model: dict[str, Any
         click.echo(render_status(state))
 
 
-for other_command in (*EMBEDDING_COMMANDS, *READING_COMMANDS):
+for other_command in (*EMBEDDING_COMMANDS, *UPKEEP_COMMANDS, *READING_COMMANDS):
     main.add_command(other_command)
 
 

@@ -1,6 +1,5 @@
 """Commands that make indexes and vectors: index, embed, profiles."""
 
-import os
 import sys
 from dataclasses import asdict
 from pathlib import Path
@@ -120,7 +119,9 @@ def embed(
     if failures:
         _print_failures(service, as_json=as_json)
     if nice:
-        _give_way(nice)
+        from searchsvc.priority import lower_process
+
+        lower_process(nice)
     with progress_bar() as progress:
         service.index(progress=progress)
         if dry_run:
@@ -262,15 +263,3 @@ def _duration(seconds: float) -> str:
     if seconds < 90:
         return f"about {seconds:.0f} seconds"
     return f"about {seconds / 60:.0f} minutes" if seconds < 5400 else f"about {seconds / 3600:.1f} hours"
-
-
-def _give_way(by: int) -> None:
-    """Lower the priority of this process, where the system has one to lower."""
-    if hasattr(os, "nice"):
-        os.nice(by)
-    else:
-        import ctypes
-
-        below_normal, idle = 0x4000, 0x40
-        kernel = ctypes.windll.kernel32  # type: ignore[attr-defined,unused-ignore]
-        kernel.SetPriorityClass(kernel.GetCurrentProcess(), below_normal if by < 10 else idle)

@@ -42,7 +42,7 @@ BELOW = {*NOUNS, *WORDS, "reading", "embedding", "index", "ranking", "answering"
 JOINERS = {
     "indexing", "vault", "searching", "service", "background",
     "library", "images", "selecting", "documents", "functions",
-    "batch", "models", "profiles", "estimate",
+    "batch", "models", "profiles", "estimate", "portable", "doctor", "priority",
 }  # fmt: skip
 
 ROOMS = {
@@ -68,11 +68,12 @@ ROOMS = {
     "serving": Room(NOUNS | {"background", "service", "answering", ""}, {"mcp", "pydantic"}, {"anyio"}),
     "terminal": Room({"config", "errors"}, {"click"}, set(), {"service", "batch", "printing"}),
     "embedding_commands": Room(
-        {"errors", "terminal"}, {"click"}, set(), {"service", "batch", "profiles", "estimate"}
+        {"errors", "terminal"}, {"click"}, set(), {"service", "batch", "profiles", "estimate", "priority"}
     ),
     "reading_commands": Room({"errors", "terminal"}, {"click"}, set(), {"documents", "library"}),
+    "upkeep_commands": Room({"errors", "terminal"}, {"click"}, set(), {"service", "portable", "doctor"}),
     "cli": Room(
-        {"reading_commands", "embedding_commands", "terminal", ""},
+        {"reading_commands", "embedding_commands", "upkeep_commands", "terminal", ""},
         {"click"},
         {"rich", "yaml"},
         {"service", "serving", "answering", "printing", "config"},

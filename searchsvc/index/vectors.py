@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from searchsvc.index.arrays import Blocks, RowFile, read_array, write_arrays
+from searchsvc.index.arrays import Array, Blocks, RowFile, read_array, write_arrays
 from searchsvc.index.top import best_places
 
 Floats = NDArray[np.float32]
@@ -76,7 +76,7 @@ def merge_parts(parent: Path, parts: Sequence[Part], wanted: NDArray[np.uint64])
                 if block.any():
                     yield part.row_file.slice(start, start + len(block))[block]
 
-    arrays = {
+    arrays: dict[str, Array | Blocks] = {
         "keys": np.concatenate([part.keys[k] for part, k in zip(parts, kept, strict=True)]),
         "bounds": _bounds(counts),
         "rows": Blocks((total, dimension), np.dtype(np.float32), rows()),
