@@ -7,19 +7,19 @@ in UTF-8: the profile, how many there are, and the SHA-256 of keys, counts and r
 
 import hashlib
 import json
-import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from searchsvc.embedding.context import PROBES
-from searchsvc.errors import EmbeddingError, IndexFault, NotFound, QueryError
-from searchsvc.index.arrays import Blocks
+from searchsvc.errors import EmbeddingError, NotFound, QueryError
+from searchsvc.index.archive import Archive, write_archive
+from searchsvc.index.arrays import Array, Blocks
 from searchsvc.index.profiles import ProfileCard
 from searchsvc.index.vectors import Part, open_part
 from searchsvc.models import profile_of
@@ -94,21 +94,13 @@ def export_vectors(service: Service, file: Path, name: str = "", *, overwrite: b
         "vectors": shape[0],
         "sha256": digest,
     }
-    staging = file.with_name(file.name + ".tmp")
-    try:
-        with zipfile.ZipFile(staging, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
-            _save(archive, "keys", _blocks(keys))
-            _save(archive, "counts", _blocks(counts))
-            _save(archive, "rows", Blocks(shape, np.dtype(np.float32), _rows(parts, kept)))
-            if probes is not None:
-                _save(archive, "probes", _blocks(probes))
-            _save(archive, "manifest", _blocks(np.frombuffer(json.dumps(manifest).encode(), np.uint8)))
-        staging.replace(file)
-    except OSError as error:
-        staging.unlink(missing_ok=True)
-        raise IndexFault(
-            f"{file} cannot be written: {error.strerror}; check the folder and free space"
-        ) from error
+    arrays: dict[str, Array | Blocks] = {
+        "manifest": np.frombuffer(json.dumps(manifest).encode(), np.uint8),
+        "keys": keys,
+        "counts": counts,
+        "rows": Blocks(shape, np.dtype(np.float32), _rows(parts, kept)),
+    }
+    write_archive(file, arrays if probes is None else arrays | {"probes": probes})
     return Exported(str(file), card.identity, len(keys), shape[0], file.stat().st_size)
 
 
@@ -120,7 +112,7 @@ def import_vectors(service: Service, file: Path) -> Imported:
     """
     with _opened(file) as archive:
         card = _checked(archive)
-        keys, counts = _load(archive, "keys"), _load(archive, "counts")
+        keys, counts = archive.read("keys"), archive.read("counts")
         here = set(_live_keys(service).tolist())
         added: set[int] = set()
         missing = 0
@@ -220,34 +212,23 @@ def _probes(embedder: Any) -> NDArray[np.float32] | None:
     return None if embedder is None else np.stack([embedder.encode_query(probe) for probe in PROBES])
 
 
-def _blocks(array: NDArray[Any]) -> Blocks:
-    return Blocks(array.shape, array.dtype, [array])
-
-
-def _save(archive: zipfile.ZipFile, name: str, array: Blocks) -> None:
-    with archive.open(f"{name}.npy", "w", force_zip64=True) as stream:
-        array.save(stream)  # type: ignore[arg-type]
-
-
 @contextmanager
-def _opened(file: Path) -> Iterator[zipfile.ZipFile]:
+def _opened(file: Path) -> Iterator[Archive]:
     try:
-        with zipfile.ZipFile(file) as archive:
+        with Archive(file) as archive:
             yield archive
-    except (zipfile.BadZipFile, zipfile.LargeZipFile, KeyError, ValueError, TypeError, EOFError) as error:
-        raise EmbeddingError(
-            f"{file.name} is not an export of vectors, or is damaged ({type(error).__name__}: {error}); make "
-            "it again with `searchsvc vectors export`"
-        ) from error
     except OSError as error:
         raise EmbeddingError(f"{file} cannot be read: {error.strerror}; check the path") from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise EmbeddingError(
+            f"{file.name} is not an export of vectors, or is damaged ({error}); make it again with "
+            "`searchsvc vectors export`"
+        ) from error
 
 
-def _checked(archive: zipfile.ZipFile) -> ProfileCard:
+def _checked(archive: Archive) -> ProfileCard:
     """Return the card in the manifest after checking the whole file."""
-    if archive.getinfo("manifest.npy").file_size > _MAX_MANIFEST:
-        raise ValueError("the manifest is too large")
-    manifest = json.loads(_load(archive, "manifest").tobytes())
+    manifest = json.loads(archive.read("manifest", _MAX_MANIFEST).tobytes())
     if manifest["format"] != FORMAT:
         raise EmbeddingError(f"vectors of format {manifest['format']}, expected {FORMAT}; use that version")
     card = ProfileCard(
@@ -263,7 +244,7 @@ def _checked(archive: zipfile.ZipFile) -> ProfileCard:
             f"profile {card.identity} is called {profile.identity} by this version: the vectors were made by "
             "other rules; export them again with the same version of searchsvc"
         )
-    keys, counts = _load(archive, "keys"), _load(archive, "counts")
+    keys, counts = archive.read("keys"), archive.read("counts")
     if (
         keys.dtype != np.uint64
         or counts.dtype != np.int64
@@ -271,7 +252,7 @@ def _checked(archive: zipfile.ZipFile) -> ProfileCard:
         or (counts < 0).any()
     ):
         raise ValueError("keys and counts do not fit together")
-    with _row_stream(archive) as (shape, rows):
+    with archive.rows("rows") as (shape, rows):
         if shape != (int(counts.sum()), profile.dimension):
             raise ValueError(f"rows of shape {shape}, expected {(int(counts.sum()), profile.dimension)}")
         found = _digest(keys, counts, map(_sound, rows))
@@ -287,38 +268,11 @@ def _sound(block: NDArray[np.float32]) -> NDArray[np.float32]:
     return block
 
 
-def _load(archive: zipfile.ZipFile, name: str) -> NDArray[Any]:
-    with archive.open(f"{name}.npy") as stream:
-        return np.asarray(np.lib.format.read_array(stream, allow_pickle=False))
-
-
-@contextmanager
-def _row_stream(archive: zipfile.ZipFile) -> Iterator[tuple[tuple[int, ...], Iterator[NDArray[np.float32]]]]:
-    """Give the shape of the matrix and its rows, block by block."""
-    with archive.open("rows.npy") as stream:
-        version = np.lib.format.read_magic(stream)
-        if version != (1, 0):
-            raise ValueError(f"version {version} of the array format")
-        shape, is_fortran, dtype = np.lib.format.read_array_header_1_0(stream)
-        if len(shape) != 2 or is_fortran or dtype != np.dtype(np.float32):
-            raise ValueError(f"rows of type {dtype}")
-        yield shape, _read_rows(stream, shape[0], shape[1])  # type: ignore[arg-type]
-
-
-def _read_rows(stream: BinaryIO, total: int, dimension: int) -> Iterator[NDArray[np.float32]]:
-    for start in range(0, total, _BLOCK):
-        count = min(_BLOCK, total - start)
-        data = stream.read(count * dimension * 4)
-        if len(data) != count * dimension * 4:
-            raise ValueError("rows are cut short")
-        yield np.frombuffer(data, np.float32).reshape(count, dimension)
-
-
 def _matrices(
-    archive: zipfile.ZipFile, keys: NDArray[np.uint64], counts: NDArray[np.int64]
+    archive: Archive, keys: NDArray[np.uint64], counts: NDArray[np.int64]
 ) -> Iterator[tuple[int, NDArray[np.float32]]]:
     """Yield key and rows of each text."""
-    with _row_stream(archive) as (shape, blocks):
+    with archive.rows("rows") as (shape, blocks):
         held = np.empty((0, shape[1]), np.float32)
         for key, count in zip(keys.tolist(), counts.tolist(), strict=True):
             while len(held) < count:
@@ -334,10 +288,10 @@ def _add(vault: Vault, card: ProfileCard, made: dict[int, NDArray[np.float32]]) 
         made.clear()
 
 
-def _calibrate(vault: Vault, card: ProfileCard, archive: zipfile.ZipFile) -> None:
-    if "probes.npy" not in archive.namelist():
+def _calibrate(vault: Vault, card: ProfileCard, archive: Archive) -> None:
+    if "probes" not in archive:
         return
-    probes = _load(archive, "probes")
+    probes = archive.read("probes", _MAX_MANIFEST)
     if probes.dtype == np.float32 and probes.ndim == 2 and probes.shape[1] == len(card.probe):
         with vault.writer(repair=False) as writer:
             writer.vectors.calibrate(card.identity, _sound(probes))

@@ -9,7 +9,7 @@ import weakref
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,7 +38,7 @@ class Blocks:
     pieces: Iterable[Array]
     """Consecutive rows; together of that shape."""
 
-    def save(self, stream: BinaryIO) -> None:
+    def save(self, stream: IO[bytes]) -> None:
         """Write the array as numpy does."""
         descr = np.lib.format.dtype_to_descr(self.dtype)
         header = {"descr": descr, "fortran_order": False, "shape": self.shape}
