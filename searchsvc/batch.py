@@ -29,8 +29,10 @@ from searchsvc.indexing import Progress
 from searchsvc.models import check, make_card
 from searchsvc.vault import Vault
 
-COMMIT_SECONDS = 2.0
-"""How much work a crash may cost."""
+_COMMIT_SHARE = 0.05
+"""Share of the time that commits may take: the oftener, the less work a crash costs."""
+_MAX_COMMIT_SECONDS = 5.0
+"""How much work a crash may cost, however long a commit takes."""
 _COMMIT_ROWS = 50_000
 _READ = 256
 """Passages read from the index at a time."""
@@ -154,7 +156,7 @@ class _Job:
         self._made: dict[int, Matrix] = {}
         self._failures: list[Failure] = []
         self._seen: set[str] = set()
-        self._begin = self._last_commit = time.monotonic()
+        self._begin = self._commit_at = time.monotonic()
         self._total = self._embedded = self._shortened = self._failed = 0
 
     def run(self, *, use: bool) -> EmbedReport:
@@ -192,7 +194,7 @@ class _Job:
                 self._take(item, outcome)
                 if self._progress:
                     self._progress("embedding", self._embedded + self._failed, self._total, self._failed)
-                if time.monotonic() - self._last_commit > COMMIT_SECONDS or len(self._made) > _COMMIT_ROWS:
+                if time.monotonic() > self._commit_at or len(self._made) > _COMMIT_ROWS:
                     self._commit()
                 if self._stop():
                     break
@@ -212,11 +214,13 @@ class _Job:
         self._embedded += 1
 
     def _commit(self) -> None:
+        begin = time.monotonic()
         if self._made or self._failures:
             with self._vault.writer(patience=_LEASE_SECONDS, repair=False) as writer:
                 self._seen.update(writer.vectors.add(self._card, self._made, self._failures))
             self._made, self._failures = {}, []
-        self._last_commit = time.monotonic()
+        end = time.monotonic()
+        self._commit_at = end + min((end - begin) / _COMMIT_SHARE, _MAX_COMMIT_SECONDS)
 
     def _passages(self, work: NDArray[np.uint64]) -> Iterator[Passage]:
         """Yield the passages as the model takes them, without those that others have embedded meanwhile."""

@@ -6,6 +6,7 @@ Joins reading, tokens and index. Reading and tokenising go to worker processes w
 import hashlib
 import multiprocessing
 import os
+import sys
 import threading
 import time
 from collections import deque
@@ -15,9 +16,11 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
+from multiprocessing.context import SpawnContext, SpawnProcess
+from multiprocessing.process import BaseProcess
 from pathlib import PurePosixPath
-from types import MappingProxyType
-from typing import Protocol
+from types import MappingProxyType, ModuleType
+from typing import Any, Protocol
 
 from searchsvc.config import Config, Root
 from searchsvc.errors import IndexFault, ReadingError
@@ -220,9 +223,7 @@ def _reader(config: Config, size: int) -> Iterator[_Reader]:
         yield _read_here
         return
     # Spawned, not forked: a server runs threads, and a forked child may inherit their locks.
-    pool = ProcessPoolExecutor(
-        workers, mp_context=multiprocessing.get_context("spawn"), initializer=_end_with_parent
-    )
+    pool = ProcessPoolExecutor(workers, mp_context=_SpawnContext(), initializer=_end_with_parent)
 
     def read_there(
         root: Root, config: Config, chunks: Iterable[list[FileEntry]], known: Known
@@ -255,6 +256,22 @@ def _read_here(
 ) -> Iterator[_Result]:
     for chunk in chunks:
         yield chunk, read_batch(root, config, [entry.path for entry in chunk], known)
+
+
+class _Process(SpawnProcess):
+    """A new interpreter that does not run the caller's script again, as spawned processes do."""
+
+    @staticmethod
+    def _Popen(process_obj: BaseProcess) -> Any:  # noqa: N802
+        main, sys.modules["__main__"] = sys.modules["__main__"], ModuleType("__main__")
+        try:
+            return SpawnProcess._Popen(process_obj)
+        finally:
+            sys.modules["__main__"] = main
+
+
+class _SpawnContext(SpawnContext):
+    Process = _Process
 
 
 def _end_with_parent() -> None:

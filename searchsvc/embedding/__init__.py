@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any, cast
 
 from searchsvc.embedding.base import Embedder, ModelChoice, Outcome, Partial, Passage, Profile
-from searchsvc.embedding.cards import find_files, list_cards, load_card
+from searchsvc.embedding.cards import ModelCard, list_cards, load_card
+from searchsvc.embedding.places import find_files
 from searchsvc.errors import EmbeddingError
 
 __all__ = [
@@ -61,24 +62,30 @@ def load_local(choice: ModelChoice) -> Embedder:
         raise EmbeddingError(
             "provider 'local' takes no base_url and no dimensions; leave them out, or choose another provider"
         )
-    return load_embedder(choice.model, model_path=choice.model_path, workers=choice.workers)
+    card = load_card(choice.model).adapted(choice.query_prefix, choice.passage_prefix, choice.max_tokens)
+    return _load(card, choice.model_path, choice.workers, choice.allow_downloads)
 
 
-def load_embedder(name: str, *, model_path: Path | None = None, workers: int = 0) -> Embedder:
+def load_embedder(
+    name: str, *, model_path: Path | None = None, workers: int = 0, allow_downloads: bool = False
+) -> Embedder:
     """Load the model whose card has that name, and verify its files.
 
     ``model_path`` is the folder with its files when they are not where they are usually looked for.
     ``workers`` threads embed passages where that is faster, 0 for one per core. EmbeddingError when
     there is no such model, its files or package are missing, or they are not what the card says.
     """
-    card = load_card(name)
+    return _load(load_card(name), model_path, workers, allow_downloads)
+
+
+def _load(card: ModelCard, model_path: Path | None, workers: int, allow_downloads: bool) -> Embedder:
     if card.provider == "use":
         from searchsvc.embedding.multilingual import UseEmbedder
 
         if model_path is not None:
-            raise EmbeddingError(f"model {name!r} comes with a package and takes no path; leave the path out")
+            raise EmbeddingError(f"model {card.id!r} comes with a package and takes no path; leave it out")
         return UseEmbedder(card, workers)
-    folder = find_files(card, model_path)
+    folder = find_files(card, model_path, allow_downloads=allow_downloads)
     if card.provider == "static":
         from searchsvc.embedding.static import StaticEmbedder
 

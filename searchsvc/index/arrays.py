@@ -115,7 +115,7 @@ class RowFile:
             return np.asarray(self._rows[start:end])
         size = self._rows.itemsize * self._rows.shape[1]
         piece = os.pread(self._descriptor, size * (end - start), self._offset + size * start)
-        return np.frombuffer(piece, self._rows.dtype).reshape(end - start, -1)
+        return np.frombuffer(piece, self._rows.dtype).reshape(end - start, self._rows.shape[1])
 
     def take(self, numbers: NDArray[np.int64]) -> Array:
         """Return the rows with these numbers, in their order."""
@@ -123,7 +123,7 @@ class RowFile:
             return np.asarray(self._rows[numbers])
         size = self._rows.itemsize * self._rows.shape[1]
         pieces = (os.pread(self._descriptor, size, self._offset + n * size) for n in numbers.tolist())
-        return np.frombuffer(b"".join(pieces), self._rows.dtype).reshape(len(numbers), -1)
+        return np.frombuffer(b"".join(pieces), self._rows.dtype).reshape(len(numbers), self._rows.shape[1])
 
 
 def sweep(parent: Path, keep: set[str]) -> None:
