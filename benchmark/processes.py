@@ -70,6 +70,28 @@ def serving_memory(corpus: Path, data_dir: Path, queries: Sequence[str]) -> dict
     return held
 
 
+def time_embed(corpus: Path, data_dir: Path, model: str) -> Cost:
+    """Time ``searchsvc embed`` on an index that has all vectors."""
+    config = ["--config", str(data_dir / "config.yaml"), "--data-dir", str(data_dir)]
+    return _repeat([sys.executable, "-m", "searchsvc", *config, "embed", str(corpus), "--model", model])
+
+
+def memory_of_job(corpus: Path, data_dir: Path) -> dict[str, float]:
+    """Return how many texts a fresh process embedded with a model that costs nothing, and its peak in MB."""
+    command = [
+        sys.executable,
+        "-m",
+        "benchmark.embedding",
+        "--source",
+        ".",
+        "--job",
+        str(corpus),
+        str(data_dir),
+    ]
+    found: dict[str, float] = json.loads(_run(command).splitlines()[-1])
+    return found
+
+
 def time_serve(corpus: Path, data_dir: Path) -> tuple[Cost, Cost]:
     """Time from the start of a server to its list of tools: searchsvc, then a bare MCPServer.
 

@@ -71,6 +71,7 @@ class Worker:
 
     def _run(self) -> None:
         self._wanted.wait(_HEAD_START_SECONDS)
+        from searchsvc.batch import Limits
         from searchsvc.service import Service
 
         try:
@@ -90,7 +91,8 @@ class Worker:
                 self._doing = ""
                 # Words are there; vectors can wait for questions.
                 lower_thread(_NICENESS)
-                service.embed(progress=self._progress, stop=self._stopping.is_set)
+                limits = Limits(wait=False)
+                service.embed(progress=self._progress, stop=self._stopping.is_set, limits=limits)
             except _Stopped:
                 return
             except SearchError as error:

@@ -4,23 +4,36 @@
     report = batch.run(load({"roots": "notes", "provider": "ollama", "model": "nomic-embed-text"}))
 
 Work is by hash of what is embedded, so equal texts are embedded once and a renamed note not again. What is
-committed is never embedded a second time, by any process; a crash costs what was under way.
+committed is never embedded a second time; a crash costs what was under way. One process at a time embeds for
+a profile.
 """
 
 import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from filelock import FileLock, Timeout
 from numpy.typing import NDArray
 
 from searchsvc.config import Config
-from searchsvc.embedding.base import Embedder, Matrix, ModelChoice, Partial, Passage
+from searchsvc.embedding.base import (
+    Embedder,
+    Matrix,
+    ModelChoice,
+    Partial,
+    Passage,
+    encode_queries,
+)
 from searchsvc.embedding.context import PROBES, encode_in_context
+from searchsvc.errors import EmbeddingError
+from searchsvc.index.build import Writer
 from searchsvc.index.catalog import Catalog
+from searchsvc.index.faults import write_fault
 from searchsvc.index.ledger import Failure, Ledger
 from searchsvc.index.open import Frame
 from searchsvc.index.profiles import ProfileCard
@@ -31,6 +44,7 @@ from searchsvc.vault import Vault
 
 _COMMIT_SHARE = 0.05
 """Share of the time that commits may take: the oftener, the less work a crash costs."""
+_FIRST_COMMIT_SECONDS = 0.2
 _MAX_COMMIT_SECONDS = 5.0
 """How much work a crash may cost, however long a commit takes."""
 _COMMIT_ROWS = 50_000
@@ -38,6 +52,7 @@ _READ = 256
 """Passages read from the index at a time."""
 _LEASE_SECONDS = 600.0
 """How long a commit waits for another process that writes; an update of a large root takes minutes."""
+_POLL_SECONDS = 0.5
 _RANK_CONSTANT = 60
 _MIN_TIMED = 50
 """Texts that must have been embedded before the rate is remembered."""
@@ -55,6 +70,8 @@ class Limits:
     """Texts a second at most; 0 for no limit."""
     retry_failed: bool = False
     """Try again what failed before."""
+    wait: bool = True
+    """Wait for another process that embeds the same; otherwise leave it to that one."""
 
 
 NO_LIMITS = Limits()
@@ -155,14 +172,39 @@ class _Job:
         self._under_way: deque[_Item] = deque()
         self._made: dict[int, Matrix] = {}
         self._failures: list[Failure] = []
-        self._seen: set[str] = set()
-        self._begin = self._commit_at = time.monotonic()
+        self._begin = time.monotonic()
+        self._commit_at = self._begin + _FIRST_COMMIT_SECONDS
         self._total = self._embedded = self._shortened = self._failed = 0
 
     def run(self, *, use: bool) -> EmbedReport:
         """Embed, commit, and measure what the cosines mean."""
+        with self._alone() as is_alone:
+            return self._run(use=use) if is_alone else self._report(0.0)
+
+    @contextmanager
+    def _alone(self) -> Iterator[bool]:
+        """Keep other jobs of this profile away: two would embed the same texts."""
+        lock = FileLock(self._vault.layout.embedding_lock(self._identity))
+        is_held = False
+        while not is_held:
+            try:
+                lock.acquire(timeout=_POLL_SECONDS if self._limits.wait else 0)
+                is_held = True
+            except Timeout:
+                if not self._limits.wait or self._stop():
+                    break
+                if self._progress:
+                    self._progress("waiting for another process that embeds", 0, 1)
+            except OSError as error:
+                raise write_fault(error) from error
+        try:
+            yield is_held
+        finally:
+            lock.release()
+
+    def _run(self, *, use: bool) -> EmbedReport:
         if self._limits.retry_failed:
-            with self._vault.writer(patience=_LEASE_SECONDS, repair=False) as writer:
+            with self._writer() as writer:
                 writer.vectors.forget_failures(self._identity)
         work = self._work()
         if self._limits.at_most is not None and len(work) > self._limits.at_most:
@@ -175,15 +217,17 @@ class _Job:
             self._finish(seconds)
         report = self._report(seconds)
         if use and not report.left and self._vault.reader.active != self._identity:
-            with self._vault.writer(patience=_LEASE_SECONDS, repair=False) as writer:
+            with self._writer() as writer:
                 writer.vectors.use(self._identity)
         return report
+
+    def _writer(self) -> Writer:
+        return self._vault.writer(patience=_LEASE_SECONDS, repair=False)
 
     def _work(self) -> NDArray[np.uint64]:
         """Return id and key of a section for each text to embed, in order, shape ``(texts, 2)``."""
         with self._vault.reader.pinned() as (frame, catalog):
             failed = Ledger(catalog.connection).failed_keys(self._identity)
-            self._seen = set(catalog.vector_parts().get(self._identity, []))
             places = _in_order(frame, catalog, frame.missing(self._identity, failed))
             return np.stack([frame.table["id"][places].astype(np.uint64), frame.table["key"][places]], axis=1)
 
@@ -216,49 +260,43 @@ class _Job:
     def _commit(self) -> None:
         begin = time.monotonic()
         if self._made or self._failures:
-            with self._vault.writer(patience=_LEASE_SECONDS, repair=False) as writer:
-                self._seen.update(writer.vectors.add(self._card, self._made, self._failures))
+            with self._writer() as writer:
+                writer.vectors.add(self._card, self._made, self._failures)
             self._made, self._failures = {}, []
         end = time.monotonic()
         self._commit_at = end + min((end - begin) / _COMMIT_SHARE, _MAX_COMMIT_SECONDS)
 
     def _passages(self, work: NDArray[np.uint64]) -> Iterator[Passage]:
-        """Yield the passages as the model takes them, without those that others have embedded meanwhile."""
+        """Yield the passages as the model takes them; sections that are gone are left out."""
         pace = _Pace(self._limits.per_second, self._stop)
         for start in range(0, len(work), _READ):
-            made, names = self._vault.reader.embedded(self._identity, but=self._seen)
-            self._seen |= names
-            chunk = [
-                (section, key) for section, key in work[start : start + _READ].tolist() if key not in made
-            ]
-            passages = self._read(chunk)
-            self._total -= len(work[start : start + _READ]) - len(passages)
+            chunk = work[start : start + _READ].tolist()
+            with self._vault.reader.rows() as catalog:
+                passages = read_passages(catalog, [(section, key) for section, key in chunk])
+            self._total -= len(chunk) - len(passages)
             for item, passage in passages:
                 if not pace.wait():
                     return
                 self._under_way.append(item)
                 yield passage
 
-    def _read(self, chunk: Sequence[tuple[int, int]]) -> list[tuple[_Item, Passage]]:
-        """Return the passages of section ids and keys; sections that are gone are left out."""
-        with self._vault.reader.rows() as catalog:
-            return read_passages(catalog, chunk)
-
     def _finish(self, seconds: float) -> None:
         """Measure cosines after a change, remember the rate, forget failures of texts that are gone."""
         with self._vault.reader.pinned() as (frame, catalog):
             failed = {failure.key for failure in Ledger(catalog.connection).failures(self._identity)}
             gone = failed - set(frame.table["key"][frame.live].tolist()) if failed else set()
-        with self._vault.writer(patience=_LEASE_SECONDS, repair=False) as writer:
+        with self._writer() as writer:
             if gone:
                 writer.vectors.forget_failures(self._identity, gone)
             if self._embedded >= _MIN_TIMED and not self._limits.per_second:
                 writer.catalog.set_meta({rate_key(self._identity): f"{self._embedded / seconds:.3f}"})
             is_due = self._embedded or not writer.vectors.is_calibrated(self._identity)
         if is_due:
-            probes = np.stack([self._embedder.encode_query(probe) for probe in PROBES])
-            with self._vault.writer(patience=_LEASE_SECONDS, repair=False) as writer:
-                writer.vectors.calibrate(self._identity, probes)
+            # Vectors that are made are good without it, and the next run measures again.
+            with suppress(EmbeddingError):
+                probes = encode_queries(self._embedder, PROBES)
+                with self._writer() as writer:
+                    writer.vectors.calibrate(self._identity, probes)
 
     def _report(self, seconds: float) -> EmbedReport:
         with self._vault.reader.pinned() as (frame, catalog):

@@ -9,6 +9,7 @@ import click
 
 from searchsvc import __version__
 from searchsvc.embedding_commands import EMBEDDING_COMMANDS
+from searchsvc.model_commands import models
 from searchsvc.reading_commands import READING_COMMANDS
 from searchsvc.terminal import (
     ALLOW_DOMAIN,
@@ -159,7 +160,7 @@ def status(context: click.Context, roots: tuple[Path, ...], model: dict[str, Any
         click.echo(render_status(state))
 
 
-for other_command in (*EMBEDDING_COMMANDS, *UPKEEP_COMMANDS, *READING_COMMANDS):
+for other_command in (*EMBEDDING_COMMANDS, models, *UPKEEP_COMMANDS, *READING_COMMANDS):
     main.add_command(other_command)
 
 

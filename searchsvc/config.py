@@ -260,11 +260,19 @@ def _convert(name: str, value: Any, default: Any) -> Any:
     return str(value)
 
 
-def _convert_paths(value: Any) -> tuple[Path, ...]:
+def _listed(value: Any) -> Any:
+    """Return folders given as a list, as one path, or as text with the system's path separator."""
+    if isinstance(value, Path):
+        return [value]
     if isinstance(value, str):
-        value = [part for part in value.split(os.pathsep) if part]
+        return [part for part in value.split(os.pathsep) if part]
     if not isinstance(value, list | tuple):
         raise ValueError("expected a list of folders")
+    return value
+
+
+def _convert_paths(value: Any) -> tuple[Path, ...]:
+    value = _listed(value)
     return tuple(make_root(Path(item)).path for item in value)
 
 
@@ -295,10 +303,7 @@ def _convert_bool(value: Any) -> bool:
 
 
 def _convert_roots(value: Any) -> tuple[Root, ...]:
-    if isinstance(value, str):
-        value = [part for part in value.split(os.pathsep) if part]
-    if not isinstance(value, list | tuple):
-        raise ValueError("expected a list of folders")
+    value = _listed(value)
     roots = []
     for item in value:
         if isinstance(item, Root):

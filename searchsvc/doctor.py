@@ -9,18 +9,18 @@ from pathlib import Path
 from typing import Literal
 
 from searchsvc.config import Config, data_dir
+from searchsvc.embedding.base import PROBE
 from searchsvc.embedding.slot import ModelSlot
 from searchsvc.errors import IndexFault, SearchError
-from searchsvc.index.build import Writer
 from searchsvc.index.catalog import connect
-from searchsvc.indexing import make_tokenizer
 from searchsvc.items import Problem
-from searchsvc.models import PROBE
 from searchsvc.reading.walk import walk
 from searchsvc.service import Service
 from searchsvc.vault import Vault
 
 _LOW_SPACE = 500_000_000
+_UNREADABLE = (IndexFault, sqlite3.Error, OSError, ValueError, TypeError)
+"""What reading a damaged index may raise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ def examine(config: Config) -> Iterator[Check]:
         return
     for vault in service.vaults:
         yield _root(vault, config)
-        yield from _index(vault, config)
+        yield from _index(vault)
     if not service.slots:
         yield Check("model", "warning", "none: search is by words only", "set model, or leave it to auto")
     for slot in service.slots:
@@ -53,16 +53,16 @@ def examine(config: Config) -> Iterator[Check]:
 
 
 def _data_folder(folder: Path) -> Check:
-    existing = next(parent for parent in (folder, *folder.parents) if parent.exists())
     name = f"data folder {folder}"
     try:
+        existing = next(parent for parent in (folder, *folder.parents) if parent.exists())
         probe = existing / f".searchsvc-{time.monotonic_ns()}"
         probe.touch()
         probe.unlink()
+        free = shutil.disk_usage(existing).free
     except OSError as error:
         fix = "check its permissions, or choose another with --data-dir"
         return Check(name, "fault", f"cannot be written: {error.strerror}", fix)
-    free = shutil.disk_usage(existing).free
     if free < _LOW_SPACE:
         return Check(
             name, "warning", f"{free / 1e6:.0f} MB free", "free space; an index takes up to 10 kB a section"
@@ -86,15 +86,12 @@ def _root(vault: Vault, config: Config) -> Check:
     return Check(name, "ok", f"{notes} notes")
 
 
-def _index(vault: Vault, config: Config) -> Iterator[Check]:
+def _index(vault: Vault) -> Iterator[Check]:
     name = f"index of {vault.root.name}"
     if not vault.layout.catalog.is_file():
         yield Check(name, "warning", "not made yet", "run `searchsvc index`, or just search")
         return
     try:
-        # A writer without repair opens every file; it drops damaged vectors at most.
-        with Writer(vault.layout, make_tokenizer(config.stemming), patience=2.0, repair=False) as writer:
-            remark = writer.remark
         connection = connect(vault.layout.catalog, read_only=True)
         try:
             (said,) = connection.execute("PRAGMA quick_check(1)").fetchone()
@@ -102,13 +99,12 @@ def _index(vault: Vault, config: Config) -> Iterator[Check]:
             connection.close()
         if said != "ok":
             raise IndexFault(f"sqlite says: {said}")
+        # Pinning opens every file of the newest generation, and changes nothing.
         with vault.reader.pinned() as (frame, catalog):
             sections, problems = int(frame.live.sum()), catalog.problems()
-    except (IndexFault, sqlite3.Error) as error:
+    except _UNREADABLE as error:
         yield Check(name, "fault", str(error), "run `searchsvc index`: it repairs or makes the index anew")
         return
-    if remark:
-        yield Check(name, "warning", remark, "run `searchsvc embed`")
     yield Check(name, "ok", f"sound, {sections} sections, {vault.size() / 1e6:.1f} MB")
     skipped = [problem for problem in problems if problem.skipped]
     if skipped:
@@ -129,6 +125,10 @@ def _model(slot: ModelSlot) -> Check:
         asked = time.perf_counter()
     except SearchError as error:
         return Check(name, "fault", str(error), "do what the message says, or choose another model")
+    except Exception as error:
+        # Of a provider that somebody installed; what it says might hold anything.
+        found = f"{type(error).__name__} at the first text"
+        return Check(name, "fault", found, f"report it to the makers of provider {slot.choice.provider}")
     return Check(
         name,
         "ok",
@@ -140,7 +140,12 @@ def _model(slot: ModelSlot) -> Check:
 def _vectors(service: Service) -> Iterator[Check]:
     from searchsvc.profiles import list_profiles
 
-    for row in list_profiles(service):
+    try:
+        rows = list_profiles(service)
+    except _UNREADABLE:
+        # Told of the index itself.
+        return
+    for row in rows:
         name = f"vectors of {row.name} in {row.root}"
         left = row.wanted - row.embedded - row.failed
         if row.failed:

@@ -5,12 +5,14 @@ import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from searchsvc.config import Config
 from searchsvc.embedding import load, load_card
-from searchsvc.embedding.base import Embedder, ModelChoice, Profile
+from searchsvc.embedding.base import PROBE, Embedder, ModelChoice, Profile
+from searchsvc.embedding.cards import SUFFIXES
 from searchsvc.embedding.slot import ModelSlot
 from searchsvc.errors import ConfigError, EmbeddingError
 from searchsvc.index.profiles import SAME, ProfileCard
@@ -18,24 +20,27 @@ from searchsvc.vault import Vault
 
 AUTO, NONE = "auto", "none"
 DEFAULT_MODEL = "all-minilm-l6-v2-int8"
-PROBE = "The lighthouse keeper wrote down the weather every morning before breakfast."
-"""What is embedded to recognise a model."""
 _REMEMBERED = ("model", "provider", "base_url", "dimensions", "query_prefix", "passage_prefix", "max_tokens")
 """Fields of a choice that are kept beside the vectors; the others belong to the machine."""
+_PREFIXES = ("query_prefix", "passage_prefix")
+"""Fields of which the empty text is a choice: no prefix, whatever the model was trained with."""
 
 
 class Models:
     """The models of a service; each is loaded once. Safe to use from several threads."""
 
     def __init__(self, config: Config, vaults: Sequence[Vault]) -> None:
-        """Raise ``ConfigError`` or ``EmbeddingError`` for a model that cannot exist."""
+        """Raise ``ConfigError`` or ``EmbeddingError`` for a model of the settings that cannot exist.
+
+        One that an index names may have gone since: that is said when it is loaded, and words still serve.
+        """
         self._config = config
         self._vaults = vaults
         self._slots: dict[ModelChoice, ModelSlot] = {}
         self._chosen: dict[tuple[str, ...], list[ModelChoice]] = {}
         self._lock = threading.Lock()
         for choice in self.choices():
-            if choice.provider == "local":
+            if choice.provider == "local" and choice.model in (config.model, config.instant_model):
                 load_card(choice.model)
 
     @property
@@ -81,19 +86,13 @@ class Models:
         return sorted(found.values(), key=lambda card: (card.name, card.identity))
 
     def remembered(self, card: ProfileCard) -> ModelChoice:
-        """Return how the model of a profile is loaded again.
-
-        EmbeddingError for an address that neither is on this machine nor in the settings: whoever wrote
-        the index would decide where questions and keys are sent.
-        """
+        """Return how the model of a profile is loaded again: as it was, whatever the settings are now."""
         known: Mapping[str, Any] = {name: card.choice[name] for name in _REMEMBERED if name in card.choice}
-        choice = replace(self._configured(DEFAULT_MODEL), **known)
-        if choice.base_url not in ("", self._config.base_url) and not _is_here(choice.base_url):
-            raise EmbeddingError(
-                f"profile {card.name} was made at {choice.base_url}; to ask that address again put "
-                f"`base_url: {choice.base_url}` into the settings"
-            )
-        return choice
+        model, provider = str(known.get("model", card.name)), known.get("provider", "local")
+        is_meant = provider != "local" and self._config.provider in ("local", provider)
+        free = ModelChoice(model, provider, base_url=self._config.base_url if is_meant else "")
+        vectors = {name: getattr(free, name) for name in _REMEMBERED}
+        return replace(self._configured(model), **{**vectors, **known})
 
     def _main(self, active: Sequence[str]) -> ModelChoice:
         config = self._config
@@ -134,7 +133,16 @@ class Models:
             return self._slots[choice]
 
     def _load(self, choice: ModelChoice) -> Embedder:
-        """Load a model and compare it with what made the vectors that are kept under its name."""
+        """Load a model and compare it with what made the vectors that are kept under its name.
+
+        EmbeddingError for an address that neither is on this machine nor in the settings: whoever wrote
+        the index would decide where questions and keys are sent.
+        """
+        if choice.base_url not in ("", self._config.base_url) and not _is_here(choice.base_url):
+            raise EmbeddingError(
+                f"model {choice.model} was used at {choice.base_url}; to ask that address again put "
+                f"`base_url: {choice.base_url}` into the settings"
+            )
         embedder = load(choice)
         card = make_card(embedder, choice)
         for vault in self._vaults:
@@ -144,9 +152,17 @@ class Models:
 
 def make_card(embedder: Embedder, choice: ModelChoice) -> ProfileCard:
     """Return the card of the vectors that an embedder makes."""
-    known = {name: value for name, value in asdict(choice).items() if name in _REMEMBERED and value}
     facts = asdict(embedder.profile)
-    return ProfileCard(embedder.profile.identity, facts, known, embedder.encode_query(PROBE))
+    return ProfileCard(embedder.profile.identity, facts, known_of(choice), embedder.encode_query(PROBE))
+
+
+def known_of(choice: ModelChoice) -> dict[str, Any]:
+    """Return what of a choice is kept beside the vectors, to load the model again."""
+    known = {name: getattr(choice, name) for name in _REMEMBERED}
+    if choice.provider == "local" and choice.model.endswith(SUFFIXES):
+        # Somebody's own model card; the next process may run in another folder.
+        known["model"] = str(Path(choice.model).expanduser().absolute())
+    return {name: value for name, value in known.items() if value or (value == "" and name in _PREFIXES)}
 
 
 def profile_of(card: ProfileCard) -> Profile:
@@ -158,7 +174,8 @@ def profile_of(card: ProfileCard) -> Profile:
 def check(card: ProfileCard, kept: ProfileCard | None) -> None:
     """Raise ``EmbeddingError`` when a model gives other vectors than those kept under the same identity."""
     cosine = kept.recognises(card.probe) if kept else 1.0
-    if cosine < SAME:
+    # Written so that a cosine that is no number fails as well.
+    if not cosine >= SAME:
         where = f" at {card.choice['base_url']}" if card.choice.get("base_url") else ""
         raise EmbeddingError(
             f"model {card.name}{where} gives other vectors than those kept as {card.identity}: cosine "
@@ -168,8 +185,8 @@ def check(card: ProfileCard, kept: ProfileCard | None) -> None:
 
 
 def _is_here(url: str) -> bool:
-    host = urlsplit(url).hostname or ""
     try:
-        return ipaddress.ip_address(host).is_loopback
+        host = urlsplit(url).hostname or ""
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
-        return host == "localhost"
+        return False

@@ -7,20 +7,23 @@ in UTF-8: the profile, how many there are, and the SHA-256 of keys, counts and r
 
 import hashlib
 import json
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from searchsvc.embedding.base import Embedder, Profile
+from searchsvc.embedding.cards import PROVIDERS as LOCAL
 from searchsvc.embedding.context import PROBES
 from searchsvc.errors import EmbeddingError, NotFound, QueryError
 from searchsvc.index.archive import Archive, write_archive
 from searchsvc.index.arrays import Array, Blocks
-from searchsvc.index.profiles import ProfileCard
+from searchsvc.index.profiles import SAME, ProfileCard
 from searchsvc.index.vectors import Part, open_part
 from searchsvc.models import profile_of
 from searchsvc.service import Service
@@ -32,8 +35,22 @@ if TYPE_CHECKING:
 FORMAT = 1
 _BLOCK = 4096
 _MAX_MANIFEST = 1_000_000
+_MAX_PROBES = 8_000_000
+_MAX_WINDOWS = 1 << 16
+"""Rows that a text may have; more than any model makes of one."""
+_HELD_ROWS = 1 << 14
+"""Rows that are held before they are stored."""
 _UNIT = 1e-3
 """How far the length of a vector may be from 1."""
+_SAFE = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}")
+"""Identities, which are names of folders."""
+_SERVERS = ("sentence-transformers", "ollama", "lmstudio", "openai")
+"""Providers whose profiles bear their name."""
+_CHOICE: dict[str, type] = {
+    "model": str, "provider": str, "query_prefix": str, "passage_prefix": str, "dimensions": int,
+    "max_tokens": int,
+}  # fmt: skip
+"""What is taken of a choice. An address from elsewhere would decide where questions are sent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,13 +99,12 @@ def export_vectors(service: Service, file: Path, name: str = "", *, overwrite: b
     keys = np.concatenate([np.empty(0, np.uint64), *(p.keys[k] for p, k in chosen)])
     digest = _digest(keys, counts, _rows(parts, kept))
     shape = (int(counts.sum()), len(card.probe))
-    embedder = service.models.named(card.identity)
-    probes = _probes(embedder.get(wait=True)) if embedder else None
+    probes = _probes(service, card)
     manifest = {
         "format": FORMAT,
         "identity": card.identity,
         "facts": dict(card.facts),
-        "choice": {key: value for key, value in card.choice.items() if key != "base_url"},
+        "choice": _portable_choice(card.facts, card.choice),
         "probe": [float(x) for x in card.probe],
         "texts": len(keys),
         "vectors": shape[0],
@@ -111,14 +127,16 @@ def import_vectors(service: Service, file: Path) -> Imported:
     export, or of a profile of another version.
     """
     with _opened(file) as archive:
-        card = _checked(archive)
-        keys, counts = archive.read("keys"), archive.read("counts")
+        card, keys, counts = _checked(archive)
+        cards = {vault.root.path: _kept(vault, card) for vault in service.vaults}
         here = set(_live_keys(service).tolist())
         added: set[int] = set()
         missing = 0
         for vault in service.vaults:
-            added |= _import_into(vault, card, _matrices(archive, keys, counts))
-            _calibrate(vault, card, archive)
+            mine = _import_into(vault, cards[vault.root.path], _matrices(archive, keys, counts))
+            if mine:
+                _calibrate(vault, card, archive)
+            added |= mine
             with vault.reader.pinned() as (frame, _):
                 missing += len(frame.missing(card.identity))
         matched = here.intersection(keys.tolist())
@@ -140,14 +158,33 @@ def _import_into(
         wanted = set(frame.table["key"][frame.missing(card.identity)].tolist())
     made: dict[int, NDArray[np.float32]] = {}
     added: set[int] = set()
+    held = 0
     for key, matrix in matrices:
         if key in wanted:
-            made[key] = matrix
+            # A copy: a view would keep the whole block that it was read in.
+            made[key] = matrix.copy()
             added.add(key)
-        if len(made) >= _BLOCK:
+            held += max(1, len(matrix))
+        if held >= _HELD_ROWS:
             _add(vault, card, made)
+            held = 0
     _add(vault, card, made)
     return added
+
+
+def _kept(vault: Vault, card: ProfileCard) -> ProfileCard:
+    """Return the card that the profile has in a root already, since that knows more, or the new one."""
+    kept = vault.reader.card(card.identity)
+    if kept is None:
+        return card
+    cosine = kept.recognises(card.probe)
+    if not cosine >= SAME:
+        raise EmbeddingError(
+            f"profile {card.identity} of the file is not the one in root {vault.root.name}: cosine "
+            f"{cosine:.4f} for the same text, expected at least {SAME}; leave the file, or drop what is here "
+            f"with `searchsvc profiles drop {card.identity}`"
+        )
+    return kept
 
 
 def _card(service: Service, name: str) -> ProfileCard:
@@ -158,7 +195,13 @@ def _card(service: Service, name: str) -> ProfileCard:
     if len(identities) != 1:
         known = ", ".join(card.identity for card in service.models.cards()) or "none"
         raise NotFound(f"{len(identities)} profiles are called {name or 'in use'!r}; name one of: {known}")
-    return next(card for vault in service.vaults if (card := vault.reader.card(identities[0])))
+    for vault in service.vaults:
+        if card := vault.reader.card(identities[0]):
+            return card
+    raise NotFound(
+        f"profile {identities[0]} has lost its file profile.json, which says what made its vectors; drop it "
+        f"with `searchsvc profiles drop {identities[0]}`, and embed again"
+    )
 
 
 def _is_meant(row: "ProfileRow", name: str) -> bool:
@@ -208,8 +251,25 @@ def _digest(keys: NDArray[np.uint64], counts: NDArray[np.int64], rows: Iterator[
     return digest.hexdigest()
 
 
-def _probes(embedder: Any) -> NDArray[np.float32] | None:
-    return None if embedder is None else np.stack([embedder.encode_query(probe) for probe in PROBES])
+def _portable_choice(facts: Mapping[str, Any], choice: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what of a choice means the same on another machine."""
+    kept = {key: choice[key] for key in _CHOICE if key in choice}
+    if kept.get("provider") == "local":
+        # Somebody's own model card lies at a path of this machine.
+        kept["model"] = facts["name"]
+    return kept
+
+
+def _probes(service: Service, card: ProfileCard) -> NDArray[np.float32] | None:
+    """Return the vectors of foreign questions; none when the model that made the profile cannot be asked."""
+    slot = service.models.named(card.identity)
+    embedder: Embedder | None = slot.get(wait=True) if slot else None
+    if embedder is None or embedder.profile.identity != card.identity:
+        return None
+    try:
+        return np.stack([embedder.encode_query(probe) for probe in PROBES])
+    except EmbeddingError:
+        return None
 
 
 @contextmanager
@@ -219,46 +279,79 @@ def _opened(file: Path) -> Iterator[Archive]:
             yield archive
     except OSError as error:
         raise EmbeddingError(f"{file} cannot be read: {error.strerror}; check the path") from error
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
         raise EmbeddingError(
             f"{file.name} is not an export of vectors, or is damaged ({error}); make it again with "
             "`searchsvc vectors export`"
         ) from error
 
 
-def _checked(archive: Archive) -> ProfileCard:
-    """Return the card in the manifest after checking the whole file."""
+def _checked(archive: Archive) -> tuple[ProfileCard, NDArray[np.uint64], NDArray[np.int64]]:
+    """Return the card in the manifest, keys and counts, after checking the whole file."""
     manifest = json.loads(archive.read("manifest", _MAX_MANIFEST).tobytes())
     if manifest["format"] != FORMAT:
-        raise EmbeddingError(f"vectors of format {manifest['format']}, expected {FORMAT}; use that version")
-    card = ProfileCard(
-        str(manifest["identity"]),
-        dict(manifest["facts"]),
-        # An address from elsewhere would decide where questions are sent.
-        {key: value for key, value in dict(manifest["choice"]).items() if key != "base_url"},
-        np.array(manifest["probe"], np.float32),
-    )
-    profile = profile_of(card)
-    if profile.identity != card.identity:
         raise EmbeddingError(
-            f"profile {card.identity} is called {profile.identity} by this version: the vectors were made by "
-            "other rules; export them again with the same version of searchsvc"
+            f"vectors of format {str(manifest['format'])[:20]}, expected {FORMAT}; use that version"
         )
+    card = _checked_card(manifest)
     keys, counts = archive.read("keys"), archive.read("counts")
-    if (
-        keys.dtype != np.uint64
-        or counts.dtype != np.int64
-        or keys.shape != counts.shape
-        or (counts < 0).any()
-    ):
+    if keys.dtype != np.uint64 or counts.dtype != np.int64 or keys.ndim != 1 or keys.shape != counts.shape:
         raise ValueError("keys and counts do not fit together")
+    if ((counts < 0) | (counts > _MAX_WINDOWS)).any():
+        raise ValueError(f"a text has less than 0 or more than {_MAX_WINDOWS} vectors")
+    if (keys == 0).any() or len(np.unique(keys)) < len(keys):
+        raise ValueError("a key is 0 or there twice")
     with archive.rows("rows") as (shape, rows):
-        if shape != (int(counts.sum()), profile.dimension):
-            raise ValueError(f"rows of shape {shape}, expected {(int(counts.sum()), profile.dimension)}")
+        if shape != (int(counts.sum()), len(card.probe)):
+            raise ValueError(f"rows of shape {shape}, expected {(int(counts.sum()), len(card.probe))}")
         found = _digest(keys, counts, map(_sound, rows))
     if found != manifest["sha256"]:
         raise ValueError("the checksum is another")
+    if (manifest["texts"], manifest["vectors"]) != (len(keys), shape[0]):
+        raise ValueError("the manifest counts other vectors than there are")
+    _read_probes(archive, len(card.probe))
+    return card, keys, counts
+
+
+def _checked_card(manifest: Mapping[str, Any]) -> ProfileCard:
+    """Return the card in a manifest."""
+    identity, facts, choice = manifest["identity"], dict(manifest["facts"]), dict(manifest["choice"])
+    if set(facts) != {field.name for field in fields(Profile)}:
+        raise EmbeddingError(_other_rules(identity, "something else"))
+    for field in fields(Profile):
+        if type(facts[field.name]) is not (list if field.name == "languages" else field.type):
+            raise ValueError(f"{field.name} of the profile is of another type")
+    if not all(isinstance(code, str) for code in facts["languages"]):
+        raise ValueError("languages of the profile are no text")
+    probe = np.array([float(x) for x in manifest["probe"]], np.float32)
+    card = ProfileCard(identity, facts, _checked_choice(facts, choice), _sound(probe[None, :])[0])
+    profile = profile_of(card)
+    if profile.identity != identity:
+        raise EmbeddingError(_other_rules(identity, profile.identity))
+    if not _SAFE.fullmatch(identity):
+        raise ValueError("the identity of the profile is no plain name")
+    if profile.dimension != len(probe):
+        raise ValueError(f"the probe has {len(probe)} dimensions, the profile {profile.dimension}")
     return card
+
+
+def _checked_choice(facts: Mapping[str, Any], choice: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is taken of a choice; vectors of one provider must not lead to questions to another."""
+    kept = {key: choice[key] for key in _CHOICE if key in choice}
+    if any(type(value) is not _CHOICE[key] for key, value in kept.items()):
+        raise ValueError("the choice of a model is of another type")
+    maker, provider = facts["provider"], kept["provider"]
+    is_other = maker in LOCAL and provider != "local"
+    if is_other or (provider in _SERVERS and not maker.startswith(provider)):
+        raise ValueError(f"vectors of {maker} cannot come from provider {provider}")
+    return _portable_choice(facts, kept)
+
+
+def _other_rules(identity: object, ours: str) -> str:
+    return (
+        f"profile {str(identity)[:200]!a} is called {ours!a} by this version: the vectors were made by other "
+        "rules; export them again with the same version of searchsvc"
+    )
 
 
 def _sound(block: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -276,7 +369,7 @@ def _matrices(
         held = np.empty((0, shape[1]), np.float32)
         for key, count in zip(keys.tolist(), counts.tolist(), strict=True):
             while len(held) < count:
-                held = np.concatenate([held, next(blocks)])
+                held = np.concatenate([held, _sound(next(blocks))])
             yield key, held[:count]
             held = held[count:]
 
@@ -288,10 +381,18 @@ def _add(vault: Vault, card: ProfileCard, made: dict[int, NDArray[np.float32]]) 
         made.clear()
 
 
-def _calibrate(vault: Vault, card: ProfileCard, archive: Archive) -> None:
+def _read_probes(archive: Archive, dimension: int) -> NDArray[np.float32] | None:
+    """Return the vectors of foreign questions; none when the file has none."""
     if "probes" not in archive:
-        return
-    probes = archive.read("probes", _MAX_MANIFEST)
-    if probes.dtype == np.float32 and probes.ndim == 2 and probes.shape[1] == len(card.probe):
+        return None
+    probes = archive.read("probes", _MAX_PROBES)
+    if probes.dtype != np.float32 or probes.ndim != 2 or len(probes) < 2 or probes.shape[1] != dimension:
+        raise ValueError(f"probes of shape {probes.shape}, expected a few of {dimension} dimensions")
+    return _sound(probes)
+
+
+def _calibrate(vault: Vault, card: ProfileCard, archive: Archive) -> None:
+    probes = _read_probes(archive, len(card.probe))
+    if probes is not None:
         with vault.writer(repair=False) as writer:
-            writer.vectors.calibrate(card.identity, _sound(probes))
+            writer.vectors.calibrate(card.identity, probes)

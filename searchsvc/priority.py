@@ -18,7 +18,12 @@ def lower_process(by: int) -> None:
 
 
 def lower_thread(to: int) -> None:
-    """Lower the priority of this thread and of those it starts; does nothing where threads have none."""
+    """Lower the priority of this thread and of those it starts; does nothing where threads have none.
+
+    One that is lower already, as under `nice`, stays so: raising it is forbidden to most.
+    """
     # Only on Linux is a thread what setpriority calls a process.
     if sys.platform == "linux":
-        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), to)
+        thread = threading.get_native_id()
+        if os.getpriority(os.PRIO_PROCESS, thread) < to:
+            os.setpriority(os.PRIO_PROCESS, thread, to)

@@ -2,8 +2,13 @@
 
 from dataclasses import asdict, dataclass
 
-from searchsvc.errors import NotFound, QueryError
-from searchsvc.index.ledger import Failure
+import numpy as np
+
+from searchsvc.embedding.base import ModelChoice
+from searchsvc.errors import IndexFault, NotFound, QueryError
+from searchsvc.index.ledger import Failure, Ledger
+from searchsvc.index.profiles import ProfileCard
+from searchsvc.models import known_of
 from searchsvc.service import Service
 from searchsvc.vault import Vault
 
@@ -25,7 +30,7 @@ class ProfileRow:
     wanted: int
     """Sections with text."""
     failed: int
-    """Texts that the model did not take."""
+    """Sections with text that the model did not take."""
     bytes: int
     """On disk."""
     in_use: bool
@@ -57,20 +62,9 @@ def use_profile(service: Service, name: str) -> str:
     The switch is one commit a root. NotFound when no root has it, QueryError when it is not complete.
     """
     identity = _identify(service, name)
-    rows = [row for row in list_profiles(service) if row.identity == identity]
-    left = sum(row.wanted - row.embedded - row.failed for row in rows)
-    lacking = [
-        vault.root.name for vault in service.vaults if vault.root.name not in {row.root for row in rows}
-    ]
-    if left > 0 or lacking:
-        where = (
-            f"root {', '.join(lacking)} has none of its vectors"
-            if lacking
-            else f"{left} sections lack vectors"
-        )
-        raise QueryError(
-            f"profile {name} is not complete: {where}; run `searchsvc embed` with that model first"
-        )
+    rows = {row.root: row for row in list_profiles(service) if row.identity == identity}
+    for vault in service.vaults:
+        _check_complete(vault, identity, rows.get(vault.root.name), name)
     for vault in service.vaults:
         with vault.writer(repair=False) as writer:
             writer.vectors.use(identity)
@@ -89,7 +83,7 @@ def drop_profile(service: Service, name: str, *, force: bool = False) -> int:
             f"profile {name} is in use; switch to another with `searchsvc profiles use`, or add --force"
         )
     for vault in service.vaults:
-        if identity in vault.reader.profiles():
+        if identity in _identities(vault):
             with vault.writer(repair=False) as writer:
                 writer.vectors.drop(identity)
     return sum(row.bytes for row in rows)
@@ -100,7 +94,7 @@ def list_failures(service: Service, name: str = "") -> list[FailureRow]:
     wanted = _identify(service, name) if name else ""
     rows = []
     for vault in service.vaults:
-        for identity in vault.reader.profiles():
+        for identity in _identities(vault):
             if wanted in ("", identity):
                 card = vault.reader.card(identity)
                 label = card.name if card else identity
@@ -117,15 +111,37 @@ def _failure_row(vault: Vault, profile: str, failure: Failure) -> FailureRow:
     return FailureRow(vault.root.name, profile, failure.address, failure.reason, failure.embedded)
 
 
+def _check_complete(vault: Vault, identity: str, row: ProfileRow | None, name: str) -> None:
+    """Raise ``QueryError`` unless a root has all vectors of a profile that can be had."""
+    with vault.reader.pinned() as (frame, _):
+        _, wanted = frame.coverage(identity)
+    done = row.embedded + row.failed if row else 0
+    if done < wanted:
+        where = f"root {vault.root.name} has vectors for {done} of {wanted} sections"
+        raise QueryError(
+            f"profile {name} is not complete: {where}; run `searchsvc embed` with that model first"
+        )
+
+
+def _identities(vault: Vault) -> list[str]:
+    """Return the profiles that have vectors or failures in a root; none without an index."""
+    try:
+        with vault.reader.rows() as catalog:
+            return sorted({*catalog.vector_parts(), *Ledger(catalog.connection).identities()})
+    except IndexFault:
+        return []
+
+
 def _rows(service: Service, vault: Vault) -> list[ProfileRow]:
     rows = []
     main = service.models.choices()[:1]
-    with vault.reader.pinned() as (frame, _):
-        for identity in vault.reader.profiles():
+    with vault.reader.pinned() as (frame, catalog):
+        keys, ledger = frame.table["key"][frame.live], Ledger(catalog.connection)
+        for identity in _identities(vault):
             card = vault.reader.card(identity)
             facts = card.facts if card else {}
             done, wanted = frame.coverage(identity)
-            is_default = not frame.active and bool(main) and card is not None and card.name == main[0].model
+            failed = np.array(ledger.failed_keys(identity), np.uint64)
             rows.append(
                 ProfileRow(
                     root=vault.root.name,
@@ -135,12 +151,21 @@ def _rows(service: Service, vault: Vault) -> list[ProfileRow]:
                     dimension=int(facts.get("dimension", 0)),
                     embedded=done,
                     wanted=wanted,
-                    failed=sum(not failure.embedded for failure in vault.failures(identity)),
+                    failed=int(np.isin(keys, failed).sum()),
                     bytes=vault.size(identity),
-                    in_use=identity == frame.active or is_default,
+                    in_use=identity == frame.active
+                    or (not frame.active and bool(main) and _is_made_by(card, main[0])),
                 )
             )
     return rows
+
+
+def _is_made_by(card: ProfileCard | None, choice: ModelChoice) -> bool:
+    """Tell whether a choice says the same of a model as a card does, wherever the model runs."""
+    if card is None:
+        return False
+    made, wanted = dict(card.choice), known_of(choice)
+    return {**made, "base_url": ""} == {**wanted, "base_url": ""}
 
 
 def _identify(service: Service, name: str) -> str:

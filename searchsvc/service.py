@@ -97,7 +97,7 @@ class Service:
                     vault,
                     embedder,
                     slot.choice,
-                    limits=limits if is_main else NO_LIMITS,
+                    limits=limits if is_main else Limits(wait=limits.wait),
                     use=is_main and self.models.is_explicit,
                     progress=progress,
                     stop=stop,

@@ -116,7 +116,7 @@ def bring_vectors_up(service: Any, progress: "ProgressBar") -> None:
     from searchsvc.batch import Limits
 
     try:
-        service.embed(progress=progress, limits=Limits(at_most=QUICKLY_EMBEDDED))
+        service.embed(progress=progress, limits=Limits(at_most=QUICKLY_EMBEDDED, wait=False))
     except EmbeddingError as error:
         click.echo(f"vectors are as they were: {error}", err=True)
 

@@ -66,7 +66,9 @@ def import_(context: click.Context, file: Path, roots: tuple[Path, ...], as_json
         f"{done.profile}: {done.added} texts have vectors now; {done.known} had them, {done.unmatched} of "
         f"the file match no text here, {done.missing} texts here still lack vectors"
     )
-    if done.added:
+    if done.added and done.missing:
+        click.echo("run `searchsvc embed` with that model for the rest")
+    elif done.added:
         click.echo(f"to search with them: searchsvc profiles use {done.profile}")
 
 
@@ -82,10 +84,11 @@ def doctor(context: click.Context, roots: tuple[Path, ...], as_json: bool) -> No
     """
     from searchsvc.doctor import Check, examine
 
+    checks: list[Check] = []
     try:
-        checks = list(examine(make_config(context, roots)))
+        checks.extend(examine(make_config(context, roots)))
     except SearchError as error:
-        checks = [Check("settings", "fault", str(error), "correct the setting that is named")]
+        checks.append(Check("settings", "fault", str(error), "correct the setting that is named"))
     if as_json:
         print_json(checks)
     else:

@@ -27,6 +27,7 @@ REQUIREMENTS = {
     "R-incremental": "Indexing again reads only what has changed; without changes it commits nothing.",
     "R-no-embedding-twice": "A text with the same context is embedded once, whatever is renamed or moved.",
     "R-as-from-nothing": "After any history of changes the index equals one made from nothing.",
+    "R-no-text-stops": "A text that a model does not take is noted, and everything else is embedded.",
     # Safety of notes
     "R-read-only": "Nothing is ever written into a root.",
     "R-jail": "Nothing outside the roots is read, whatever links and paths say.",

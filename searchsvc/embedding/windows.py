@@ -1,6 +1,6 @@
 """From texts to the windows of tokens that a model takes."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +63,7 @@ class Windower:
         windows. ``prefixes`` stand before every question and every passage. EmbeddingError when the file
         cannot be read.
         """
-        self._tokenizer = _load_tokenizer(file)
+        self._tokenizer = load_tokenizer(file)
         self._query_prefix, self._passage_prefix = prefixes
         self._limit = limit
         sample = self._tokenizer.encode("a")
@@ -106,7 +106,47 @@ class Windower:
         return found
 
 
-def _load_tokenizer(file: Path) -> Any:
+class TextWindower:
+    """Turns questions and passages into texts for a model that tokenises by itself. Safe to share."""
+
+    def __init__(self, offsets: Callable[[str], Offsets], room: int, limit: int) -> None:
+        """Cut texts to ``room`` tokens, as ``offsets`` counts them, and a passage into ``limit`` windows."""
+        self._offsets = offsets
+        self._room = room
+        self._limit = limit
+
+    def query(self, text: str) -> str:
+        """Return a question cut to one window; empty when it has no tokens."""
+        return self._cut(clean(text).strip(), self._room)[0]
+
+    def passage(self, passage: Passage) -> list[str]:
+        """Return the windows of a passage, each after its context, cut to a third; none when it is blank."""
+        text = clean(passage.text).strip()
+        head, taken = self._cut(clean(passage.context).strip(), self._room // 3)
+        room = self._room - taken
+        text = text[: self._limit * room * CHARACTERS_PER_TOKEN]
+        offsets = self._offsets(text)
+        if not offsets:
+            return []
+        if len(offsets) <= room:
+            return [_join(head, text)]
+        spans = cut_windows(offsets, room, self._limit)
+        return [_join(head, text[offsets[start][0] : offsets[end - 1][1]]) for start, end in spans]
+
+    def _cut(self, text: str, tokens: int) -> tuple[str, int]:
+        """Return the beginning of a text with so many tokens at most, and how many it has."""
+        text = text[: tokens * CHARACTERS_PER_TOKEN]
+        offsets = self._offsets(text)
+        if len(offsets) <= tokens:
+            return (text if offsets else ""), len(offsets)
+        return text[: offsets[tokens - 1][1]], tokens
+
+
+def _join(head: str, window: str) -> str:
+    return f"{head}\n{window}" if head else window
+
+
+def load_tokenizer(file: Path) -> Any:
     """Load a tokenizer file without the padding and truncation that some files ask for."""
     from tokenizers import Tokenizer
 
@@ -117,6 +157,11 @@ def _load_tokenizer(file: Path) -> Any:
             f"{file.name} is not a tokenizer file that this version of tokenizers reads; put the file of the "
             "model there, or upgrade tokenizers"
         ) from error
+    return plain(tokenizer)
+
+
+def plain(tokenizer: Any) -> Any:
+    """Return the tokenizer, set to take whole texts and to read a special token in one as characters."""
     tokenizer.no_padding()
     tokenizer.no_truncation()
     # A note that quotes "[SEP]" or "</s>" means the characters, not the end of the text.

@@ -256,9 +256,8 @@ class Writer:
     def _sweep(self) -> None:
         used = {name for name, _ in self.catalog.segments()}
         sweep(self._layout.segments, used | {self.catalog.meta().get("anchors", "")})
-        parts = self.catalog.vector_parts()
-        sweep(self._layout.vectors, set(parts))
-        for identity, names in parts.items():
+        sweep(self._layout.vectors, set(self.catalog.profiles()))
+        for identity, names in self.catalog.vector_parts().items():
             sweep(self._layout.profile(identity), set(names))
 
 

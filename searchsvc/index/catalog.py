@@ -311,6 +311,11 @@ class Catalog:
             parts.setdefault(identity, []).append(name)
         return parts
 
+    def profiles(self) -> list[str]:
+        """Return the identities of all profiles that have vectors, or tried to."""
+        query = "SELECT identity FROM vectors UNION SELECT identity FROM failures ORDER BY identity"
+        return [identity for (identity,) in self.connection.execute(query)]
+
     def set_vector_parts(self, identity: str, names: Sequence[str]) -> None:
         """Replace the list of vector files of a profile."""
         self.connection.execute("DELETE FROM vectors WHERE identity = ?", (identity,))

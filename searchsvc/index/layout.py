@@ -3,6 +3,7 @@
 <data dir>/<root id>/
     catalog.sqlite            the source of truth of what is visible
     writer.lock               held by the one process that writes
+    <identity>.lock           held by the one process that embeds for a profile
     segments/<name>/*.npy     sections, terms and postings, immutable
     vectors/<identity>/<name>/*.npy   vectors of one profile, immutable
     vectors/<identity>/profile.json   what made them
@@ -50,6 +51,10 @@ class Layout:
     def profile(self, identity: str) -> Path:
         """Folder of the vectors of one profile."""
         return self.vectors / identity
+
+    def embedding_lock(self, identity: str) -> Path:
+        """File that the one process that embeds for a profile holds."""
+        return self.folder / f"{identity}.lock"
 
     def profile_card(self, identity: str) -> Path:
         """File that says what made the vectors of a profile."""

@@ -32,6 +32,11 @@ class Ledger:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
 
+    def identities(self) -> list[str]:
+        """Return the profiles that have failures, with vectors or without any."""
+        rows = self._connection.execute("SELECT DISTINCT identity FROM failures ORDER BY identity")
+        return [identity for (identity,) in rows]
+
     def failures(self, identity: str) -> list[Failure]:
         """Return the failures of a profile by address."""
         rows = self._connection.execute(

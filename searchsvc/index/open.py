@@ -4,7 +4,7 @@ import json
 import sqlite3
 import threading
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 
 import numpy as np
 from numpy.typing import NDArray
@@ -130,23 +130,11 @@ class Reader:
         except IndexFault:
             return ""
 
-    def embedded(self, identity: str, but: Collection[str] = ()) -> tuple[set[int], set[str]]:
-        """Return the hashes of what has vectors in parts other than ``but``, and the names of all parts."""
-        with self.rows() as catalog:
-            names = catalog.vector_parts().get(identity, [])
-        keys: set[int] = set()
-        for name in names:
-            # A part that has been merged meanwhile is seen under its new name at the next look.
-            with suppress(Damage):
-                if name not in but:
-                    keys.update(open_part(self._layout.profile(identity), name).keys.tolist())
-        return keys, set(names)
-
     def profiles(self) -> list[str]:
-        """Return the identities of all profiles that have vectors here; none without an index."""
+        """Return the identities of all profiles with vectors or failures here; none without an index."""
         try:
             with self.rows() as catalog:
-                return sorted(catalog.vector_parts())
+                return catalog.profiles()
         except IndexFault:
             return []
 

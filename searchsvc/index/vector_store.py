@@ -31,16 +31,13 @@ class VectorStore:
         self._ledger = Ledger(connection)
 
     @faults()
-    def add(
-        self, card: ProfileCard, made: Mapping[int, Floats], failures: Sequence[Failure] = ()
-    ) -> Collection[str]:
+    def add(self, card: ProfileCard, made: Mapping[int, Floats], failures: Sequence[Failure] = ()) -> None:
         """Store the vectors of passages, by hash of what was embedded, and what failed; one commit.
 
-        Matrices have shape ``(windows, dimension)``. Returns the names of the profile's parts.
+        Matrices have shape ``(windows, dimension)``.
         """
         names = self._parts(card.identity)
-        known = self.keys(card.identity)
-        new = {key: matrix for key, matrix in made.items() if key not in known}
+        new = self._new(card.identity, names, made)
         if new or failures:
             write_card(self._layout, card)
         if new:
@@ -56,13 +53,6 @@ class VectorStore:
                 self._catalog.set_vector_parts(card.identity, names)
                 self._catalog.advance()
         sweep(self._layout.profile(card.identity), set(names))
-        return names
-
-    def keys(self, identity: str, *, but: Collection[str] = ()) -> set[int]:
-        """Return the hashes of what has vectors in a profile, those in the parts ``but`` left out."""
-        folder = self._layout.profile(identity)
-        names = [name for name in self._parts(identity) if name not in but]
-        return {key for name in names for key in open_part(folder, name).keys.tolist()}
 
     @faults()
     def use(self, identity: str) -> None:
@@ -81,7 +71,7 @@ class VectorStore:
             if self._catalog.meta().get(ACTIVE) == identity:
                 self._catalog.drop_meta(ACTIVE)
             self._catalog.advance()
-        sweep(self._layout.vectors, set(self._catalog.vector_parts()))
+        sweep(self._layout.vectors, set(self._catalog.profiles()))
 
     @faults()
     def forget_failures(self, identity: str, keys: Collection[int] | None = None) -> None:
@@ -102,6 +92,14 @@ class VectorStore:
             with transaction(self._connection):
                 self._catalog.set_meta({f"calibration {identity}": json.dumps(asdict(measured))})
                 self._catalog.advance()
+
+    def _new(self, identity: str, names: Sequence[str], made: Mapping[int, Floats]) -> dict[int, Floats]:
+        """Return what is in no part yet."""
+        keys = np.fromiter(made, np.uint64, len(made))
+        folder = self._layout.profile(identity)
+        for name in names:
+            keys = keys[~np.isin(keys, open_part(folder, name).keys)]
+        return {key: made[key] for key in keys.tolist()}
 
     def _parts(self, identity: str) -> list[str]:
         return list(self._catalog.vector_parts().get(identity, []))

