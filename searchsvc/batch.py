@@ -13,7 +13,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -67,11 +67,15 @@ class Limits:
     at_most: int | None = None
     """Do nothing at all when more texts than this are missing."""
     per_second: float = 0.0
-    """Texts a second at most; 0 for no limit."""
+    """Texts a second, over time; a model may be given some hundred ahead. 0 for no limit."""
     retry_failed: bool = False
     """Try again what failed before."""
     wait: bool = True
     """Wait for another process that embeds the same; otherwise leave it to that one."""
+
+    def after(self, texts: int) -> "Limits":
+        """Return what is left once so many texts were embedded."""
+        return self if self.texts is None else replace(self, texts=max(self.texts - texts, 0))
 
 
 NO_LIMITS = Limits()
@@ -209,7 +213,7 @@ class _Job:
         work = self._work()
         if self._limits.at_most is not None and len(work) > self._limits.at_most:
             return self._report(0.0)
-        self._total = min(len(work), self._limits.texts or len(work))
+        self._total = len(work) if self._limits.texts is None else min(len(work), self._limits.texts)
         if self._total:
             self._embed(work[: self._total])
         seconds = time.monotonic() - self._begin
@@ -227,11 +231,11 @@ class _Job:
     def _work(self) -> NDArray[np.uint64]:
         """Return id and key of a section for each text to embed, in order, shape ``(texts, 2)``."""
         with self._vault.reader.pinned() as (frame, catalog):
-            failed = Ledger(catalog.connection).failed_keys(self._identity)
-            places = _in_order(frame, catalog, frame.missing(self._identity, failed))
+            places = _in_order(frame, catalog, frame.missing(self._identity))
             return np.stack([frame.table["id"][places].astype(np.uint64), frame.table["key"][places]], axis=1)
 
     def _embed(self, work: NDArray[np.uint64]) -> None:
+        pace = _Pace(self._limits.per_second, self._stop)
         try:
             for outcome in encode_in_context(self._embedder, self._passages(work)):
                 item = self._under_way.popleft()
@@ -240,7 +244,7 @@ class _Job:
                     self._progress("embedding", self._embedded + self._failed, self._total, self._failed)
                 if time.monotonic() > self._commit_at or len(self._made) > _COMMIT_ROWS:
                     self._commit()
-                if self._stop():
+                if not pace.wait():
                     break
         finally:
             self._commit()
@@ -268,15 +272,12 @@ class _Job:
 
     def _passages(self, work: NDArray[np.uint64]) -> Iterator[Passage]:
         """Yield the passages as the model takes them; sections that are gone are left out."""
-        pace = _Pace(self._limits.per_second, self._stop)
         for start in range(0, len(work), _READ):
             chunk = work[start : start + _READ].tolist()
             with self._vault.reader.rows() as catalog:
                 passages = read_passages(catalog, [(section, key) for section, key in chunk])
             self._total -= len(chunk) - len(passages)
             for item, passage in passages:
-                if not pace.wait():
-                    return
                 self._under_way.append(item)
                 yield passage
 
@@ -302,7 +303,7 @@ class _Job:
         with self._vault.reader.pinned() as (frame, catalog):
             keys = frame.table["key"][frame.live]
             failed = Ledger(catalog.connection).failed_keys(self._identity)
-            left = len(frame.missing(self._identity, failed))
+            left = len(frame.missing(self._identity))
         return EmbedReport(
             wanted=len(np.unique(keys[keys != 0])),
             embedded=self._embedded,

@@ -84,7 +84,7 @@ def index(
     "--dry-run", is_flag=True, help="Say how many texts, tokens, dollars and minutes it would take."
 )
 @click.option("--limit", type=click.IntRange(min=1), help="Embed at most so many texts, then stop.")
-@click.option("--max-rate", type=click.FloatRange(min=0, min_open=True), help="Texts a second at most.")
+@click.option("--max-rate", type=click.FloatRange(min=0, min_open=True), help="Texts a second, over time.")
 @click.option("--nice", type=click.IntRange(1, 19), help="Give way to other programs; 19 the most.")
 @click.option("--failures", is_flag=True, help="List the texts that could not be embedded, and why.")
 @click.option("--retry-failed", is_flag=True, help="Try those again.")

@@ -6,7 +6,6 @@ import numpy as np
 
 from searchsvc.batch import rate_key, read_passages
 from searchsvc.embedding.base import ModelChoice, Passage
-from searchsvc.index.ledger import Ledger
 from searchsvc.service import Service
 from searchsvc.tokens import cost
 from searchsvc.vault import Vault
@@ -64,8 +63,7 @@ def _dollars(service: Service, choice: ModelChoice, tokens: int) -> float | None
 def _of_vault(vault: Vault, identity: str) -> tuple[int, int, float]:
     """Return texts and tokens that are missing in a root, and the texts a second of its last run."""
     with vault.reader.pinned() as (frame, catalog):
-        failed = Ledger(catalog.connection).failed_keys(identity)
-        places = frame.missing(identity, failed)
+        places = frame.missing(identity)
         rate = float(catalog.meta().get(rate_key(identity), 0))
         if not len(places):
             return 0, 0, rate

@@ -138,7 +138,7 @@ def import_vectors(service: Service, file: Path) -> Imported:
                 _calibrate(vault, card, archive)
             added |= mine
             with vault.reader.pinned() as (frame, _):
-                missing += len(frame.missing(card.identity))
+                missing += len(frame.missing(card.identity, failed_too=True))
         matched = here.intersection(keys.tolist())
         return Imported(
             profile=card.identity,
@@ -155,7 +155,7 @@ def _import_into(
 ) -> set[int]:
     """Store what a root lacks, and return the hashes of those texts."""
     with vault.reader.pinned() as (frame, _):
-        wanted = set(frame.table["key"][frame.missing(card.identity)].tolist())
+        wanted = set(frame.table["key"][frame.missing(card.identity, failed_too=True)].tolist())
     made: dict[int, NDArray[np.float32]] = {}
     added: set[int] = set()
     held = 0

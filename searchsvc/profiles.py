@@ -2,8 +2,6 @@
 
 from dataclasses import asdict, dataclass
 
-import numpy as np
-
 from searchsvc.embedding.base import ModelChoice
 from searchsvc.errors import IndexFault, NotFound, QueryError
 from searchsvc.index.ledger import Failure, Ledger
@@ -135,13 +133,11 @@ def _identities(vault: Vault) -> list[str]:
 def _rows(service: Service, vault: Vault) -> list[ProfileRow]:
     rows = []
     main = service.models.choices()[:1]
-    with vault.reader.pinned() as (frame, catalog):
-        keys, ledger = frame.table["key"][frame.live], Ledger(catalog.connection)
+    with vault.reader.pinned() as (frame, _):
         for identity in _identities(vault):
             card = vault.reader.card(identity)
             facts = card.facts if card else {}
             done, wanted = frame.coverage(identity)
-            failed = np.array(ledger.failed_keys(identity), np.uint64)
             rows.append(
                 ProfileRow(
                     root=vault.root.name,
@@ -151,7 +147,7 @@ def _rows(service: Service, vault: Vault) -> list[ProfileRow]:
                     dimension=int(facts.get("dimension", 0)),
                     embedded=done,
                     wanted=wanted,
-                    failed=int(np.isin(keys, failed).sum()),
+                    failed=frame.failed(identity),
                     bytes=vault.size(identity),
                     in_use=identity == frame.active
                     or (not frame.active and bool(main) and _is_made_by(card, main[0])),

@@ -244,18 +244,30 @@ class Searcher:
                 reason = f"cannot be used: {slot.problem}" if slot.problem else "is still loading"
                 waiting.append(f"{slot.name} {reason}")
                 continue
-            done, wanted = corpus.coverage(embedder.profile.identity)
-            if done >= _ENOUGH_VECTORS * wanted:
+            identity = embedder.profile.identity
+            (done, wanted), failed = corpus.coverage(identity), corpus.failed(identity)
+            if done + failed >= _ENOUGH_VECTORS * wanted:
                 notices = [f"meaning by {slot.name} yet: {', '.join(waiting)}"] if waiting else []
                 if done < wanted:
                     notices.append(f"{wanted - done} of {wanted} sections have no vector yet")
                 return embedder, notices
-            waiting.append(f"{slot.name} has {done} of {wanted} sections")
+            waiting.append(_too_few(slot.name, identity, done, wanted, corpus))
         if request.mode == "vector":
             raise EmbeddingError(
                 f"mode 'vector' needs vectors: {', '.join(waiting) or 'no model configured'}"
             )
         return None, [f"by words only yet: {', '.join(waiting)}"] if slots else []
+
+
+def _too_few(name: str, identity: str, done: int, wanted: int, corpus: Corpus) -> str:
+    """Say that a model has too few vectors, and what to run where another one has them."""
+    others = {frame.active for frame in corpus.frames} - {"", identity}
+    if done or not others:
+        return f"{name} has {done} of {wanted} sections"
+    return (
+        f"the index was made with {', '.join(sorted(others))} and has no vectors of {identity}: run "
+        f"`searchsvc embed --model {name}`, or leave the model to the index"
+    )
 
 
 def _distinct_queries(request: Request) -> list[str]:

@@ -97,7 +97,7 @@ class Service:
                     vault,
                     embedder,
                     slot.choice,
-                    limits=limits if is_main else Limits(wait=limits.wait),
+                    limits=limits.after(report.embedded) if is_main else Limits(wait=limits.wait),
                     use=is_main and self.models.is_explicit,
                     progress=progress,
                     stop=stop,
@@ -292,12 +292,12 @@ class Service:
         embedder = slot.get(wait=self._patient)
         if embedder is None:
             return ProfileStatus(slot.name, slot.problem or "loading")
-        done = wanted = 0
+        done = wanted = failed = 0
         if self.is_indexed:
             with self._searcher.pinned() as pinned:
                 done, wanted = pinned.corpus.coverage(embedder.profile.identity)
+                failed = pinned.corpus.failed(embedder.profile.identity)
         profile = embedder.profile
-        failed = sum(not f.embedded for vault in self.vaults for f in vault.failures(profile.identity))
         return ProfileStatus(slot.name, "ready", profile.provider, profile.dimension, done, wanted, failed)
 
     def _advice(self, roots: Sequence[RootStatus]) -> list[str]:

@@ -27,7 +27,16 @@ REQUIREMENTS = {
     "R-incremental": "Indexing again reads only what has changed; without changes it commits nothing.",
     "R-no-embedding-twice": "A text with the same context is embedded once, whatever is renamed or moved.",
     "R-as-from-nothing": "After any history of changes the index equals one made from nothing.",
+    # Making vectors
     "R-no-text-stops": "A text that a model does not take is noted, and everything else is embedded.",
+    "R-portable": "Vectors travel in one file and are matched by the hash of their text.",
+    "R-portable-hostile": "A file of vectors from anyone is taken whole and sound, or refused.",
+    "R-profiles": "Vectors of several models lie side by side, are switched at once, and are never mixed.",
+    "R-address": "No address of a server is taken from an index or a file of vectors.",
+    "R-doctor": "A check-up changes nothing, names each fault with its fix, and shows no secret.",
+    "R-provider": "A provider that another package brings works as our own do.",
+    "R-no-guess": "A vector is stored only for the text it was made of, whatever a server answers.",
+    "R-secrets": "Keys come from the environment or a file, and are in no log, error or index.",
     # Safety of notes
     "R-read-only": "Nothing is ever written into a root.",
     "R-jail": "Nothing outside the roots is read, whatever links and paths say.",

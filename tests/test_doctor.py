@@ -69,6 +69,7 @@ def test_a_sound_set_up_is_sound_in_every_check(ready):
     assert not any(check.fix for check in checks)
 
 
+@pytest.mark.proves("R-doctor")
 def test_a_check_up_changes_nothing(ready):
     row = next(ready.data_dir.glob("*/vectors/*/*/rows.npy"))
     row.write_bytes(row.read_bytes()[:200])
@@ -282,6 +283,7 @@ def test_a_wrong_setting_is_a_fault_with_its_name(run, monkeypatch, name, value,
     assert said in fault["found"]
 
 
+@pytest.mark.proves("R-doctor")
 def test_no_secret_is_shown_whatever_is_wrong(run, monkeypatch, tmp_path):
     (tmp_path / "key").write_text(SECRET)
     monkeypatch.setenv("SEARCHSVC_API_KEY", SECRET)

@@ -111,6 +111,12 @@ def test_the_address_in_the_settings_serves_a_profile_that_came_without_one(open
     assert service.models.choices()[0].base_url == "http://127.0.0.1:99/v1"
 
 
+def test_the_address_in_the_settings_is_not_given_to_a_model_that_runs_here(open_with):
+    embed(open_with(model="minilm-static-256"))
+    service = open_with(model="auto", base_url="http://127.0.0.1:99/v1", dimensions=8)
+    assert service.search("credentials renewed", mode="vector").hits[0].id == "ops/runbook.md#rotating-keys"
+
+
 def test_a_card_of_ones_own_is_remembered_by_its_full_path(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert known_of(ModelChoice("cards/mine.yaml"))["model"] == str(tmp_path / "cards" / "mine.yaml")
@@ -118,6 +124,7 @@ def test_a_card_of_ones_own_is_remembered_by_its_full_path(tmp_path, monkeypatch
     assert known_of(ModelChoice("x.yaml", "ollama"))["model"] == "x.yaml"
 
 
+@pytest.mark.proves("R-doctor")
 def test_no_secret_and_nothing_of_the_machine_is_remembered(tmp_path):
     choice = ModelChoice(
         "m", "openai", key_file=tmp_path / "key", workers=3, batch_texts=7, model_path=tmp_path
@@ -128,6 +135,7 @@ def test_no_secret_and_nothing_of_the_machine_is_remembered(tmp_path):
 # Addresses that an index names
 
 
+@pytest.mark.proves("R-address")
 @pytest.mark.parametrize(
     "url",
     ["http://evil.example/v1", "http://127.0.0.1@evil.example", "http://localhost.evil.example", "http://["],
@@ -220,7 +228,7 @@ def test_a_new_version_of_a_model_gets_a_profile_of_its_own(open_with, asked):
     embed(open_with(model="m", provider="other"))
     server["revision"] = "1"
     service = open_with(model="m", provider="other")
-    assert any(f"m has 0 of {SECTIONS} sections" in notice for notice in service.search("soup").notices)
+    assert any("has no vectors of m-" in notice for notice in service.search("soup").notices)
     embed(service)
     assert [row.embedded for row in list_profiles(service)] == [SECTIONS, SECTIONS]
 

@@ -111,13 +111,13 @@ def _key(name: Any) -> str:
 
 def _names(listed: list[dict[str, Any]]) -> list[str]:
     """Return the names of the models that embed, or of all where a server does not tell which do."""
-    names = [str(entry.get("name") or entry.get("model") or "").removesuffix(LATEST) for entry in listed]
-    embedding = [
-        name
-        for name, entry in zip(names, listed, strict=True)
-        if "embedding" in str(entry.get("capabilities")) or "embed" in name.lower()
+    tells = any("capabilities" in entry for entry in listed)
+    names = [
+        str(entry.get("name") or entry.get("model") or "").removesuffix(LATEST)
+        for entry in listed
+        if not tells or "embedding" in str(entry.get("capabilities"))
     ]
-    return embedding or [name for name in names if name]
+    return [name for name in names if name]
 
 
 def _with_names(fault: ServerFault, wanted: str, listed: list[dict[str, Any]] | None) -> EmbeddingError:

@@ -1,7 +1,7 @@
 """Passages -> batches under way at once -> outcomes in the order of the passages.
 
 Texts are pulled in groups, and a group is sorted by length: a server pads the texts of a batch to the
-longest. While the outcomes of one group are taken, the next is being embedded and a third one waits, so
+longest. While the outcomes of one group are taken, the next is being embedded and others wait, so
 that a server always has work, also while the taker writes to disk.
 """
 
@@ -19,8 +19,8 @@ from searchsvc.embedding.pieces import count_tokens
 from searchsvc.embedding.recovery import Verdict
 from searchsvc.embedding.vectors import stack
 
-GROUPS = 3
-"""Groups of texts between the passages and the taker: one being taken, one under way, one waiting."""
+GROUPS = 4
+"""Groups of texts between the passages and the taker: one being taken, one under way, two waiting."""
 PASSAGES_A_TEXT = 4
 """Passages pulled for one new text, where most are blank or were seen before."""
 KEPT_TEXTS = 2048
@@ -43,8 +43,11 @@ class Load:
 
     @property
     def group(self) -> int:
-        """Texts that are sorted by length together."""
-        return 2 * self.concurrency * self.texts
+        """Texts that are sorted by length together.
+
+        All of them are needed before the first passage is whole, so this is what a crash costs.
+        """
+        return self.concurrency * self.texts
 
 
 @dataclass(eq=False)

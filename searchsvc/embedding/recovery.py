@@ -12,18 +12,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from searchsvc.embedding.answers import Service
-from searchsvc.embedding.base import Matrix
+from searchsvc.embedding.base import PROBE, Matrix
 from searchsvc.embedding.endpoint import JOB, RetryPolicy, Sleep, again, wait
 from searchsvc.embedding.faults import Kind, ServerFault
 from searchsvc.embedding.pieces import shorten
 from searchsvc.errors import EmbeddingError
 
+REFUSED_IN_A_ROW = 20
+"""After so many texts refused one after the other, it is looked whether the server takes any."""
+REFUSED_UNCLEARLY = 2
+"""The same where the server gives no reason: it may be out of order, and then no text is to blame."""
 SHORTEST = 32
 """Characters below which a text that is "too long" is not shortened further."""
-REFUSED_AT_FIRST = 20
-"""After so many texts refused in a row and none taken, the server is taken to refuse every text."""
-REFUSED_IN_A_ROW = 200
-"""The same where some texts were taken before."""
 _LOOK_FOR_TEXT = (Kind.CONTENT, Kind.LENGTH, Kind.UNCLEAR)
 
 
@@ -53,13 +53,14 @@ class Recovery:
         self._calm = replace(policy, unclear_tries=2)
         self._sleep, self._stop = sleep, stop or threading.Event()
         self._lock = threading.Lock()
-        self._refused, self._has_taken = 0, False
+        self._refused = 0
 
     def embed(self, texts: Sequence[str]) -> list[Verdict]:
         """Return what became of each text, in order.
 
         A batch that is refused costs at most twice as many requests as it has texts (four times where the
-        server answers 500 without a reason), and one for each time that a text is shortened.
+        server answers 500 without a reason), one for each time that a text is shortened, and one for some
+        that are refused in a row.
         EmbeddingError when the server takes no texts at all, Stopped when ``stop`` is set.
         """
         return self._part(texts, self._policy)
@@ -91,21 +92,25 @@ class Recovery:
                 return Verdict(
                     row, f"only the first {len(part)} of {len(text)} characters were taken; {said}"
                 )
-        self._count_refused(said)
+        self._doubt(said, REFUSED_UNCLEARLY if fault.kind is Kind.UNCLEAR else REFUSED_IN_A_ROW)
         return Verdict(None, said)
 
     def _ask(self, texts: Sequence[str], policy: RetryPolicy) -> Matrix:
         rows = again(policy, lambda: self._service.embed(texts, self._seconds), self._sleep, self._stop)
         with self._lock:
-            self._refused, self._has_taken = 0, True
+            self._refused = 0
         return rows
 
-    def _count_refused(self, said: str) -> None:
+    def _doubt(self, said: str, limit: int) -> None:
+        """Where text after text is refused, see whether one that was taken before still is."""
         with self._lock:
             self._refused += 1
-            limit = REFUSED_IN_A_ROW if self._has_taken else REFUSED_AT_FIRST
-            if self._refused >= limit:
+            is_doubtful = self._refused >= limit
+        if is_doubtful:
+            try:
+                self._ask([PROBE], self._calm)
+            except ServerFault as fault:
                 raise EmbeddingError(
-                    f"{limit} texts in a row were refused, the last with: {said}; see the log of the "
-                    "server, or choose another model"
-                )
+                    f"texts are refused one after the other ({said}), and now also one that was taken before "
+                    f"({fault}); see the log of the server, or choose another model"
+                ) from fault

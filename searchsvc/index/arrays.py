@@ -44,7 +44,7 @@ class Blocks:
         header = {"descr": descr, "fortran_order": False, "shape": self.shape}
         np.lib.format.write_array_header_1_0(stream, header)
         for piece in self.pieces:
-            stream.write(np.ascontiguousarray(piece, self.dtype).data.cast("B"))
+            stream.write(np.ascontiguousarray(piece, self.dtype).tobytes())
 
 
 def write_arrays(parent: Path, arrays: Mapping[str, Array | Blocks]) -> str:

@@ -3,7 +3,7 @@
 import json
 import sqlite3
 import threading
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 import numpy as np
@@ -15,6 +15,7 @@ from searchsvc.index.calibration import Calibration
 from searchsvc.index.catalog import ACTIVE, FORMAT_VERSION, Catalog, connect, end
 from searchsvc.index.faults import Damage, faults
 from searchsvc.index.layout import Layout
+from searchsvc.index.ledger import Ledger
 from searchsvc.index.postings import Postings
 from searchsvc.index.profiles import ProfileCard, read_card
 from searchsvc.index.segments import SECTION_DTYPE, SHAPE, Segment, open_segment
@@ -55,6 +56,8 @@ class Frame:
             identity: [open_part(layout.profile(identity), name) for name in names]
             for identity, names in catalog.vector_parts().items()
         }
+        ledger = Ledger(catalog.connection)
+        self._failed = {identity: ledger.failed_keys(identity) for identity in catalog.profiles()}
         self._views: dict[str, VectorView] = {}
         self._coverage: dict[str, tuple[int, int]] = {}
         self._lock = threading.Lock()
@@ -78,10 +81,16 @@ class Frame:
                 self._views[identity] = VectorView(self._parts.get(identity, []), keys)
             return self._views[identity]
 
-    def missing(self, identity: str, failed: Collection[int] = ()) -> NDArray[np.int64]:
-        """Return the place of one section for each live text that has no vectors and did not fail."""
+    def failed(self, identity: str) -> int:
+        """Return how many live sections have a text that the model of a profile did not take."""
+        failed = np.array(self._failed.get(identity, []), np.uint64)
+        return int((self.live & np.isin(self.table["key"], failed)).sum())
+
+    def missing(self, identity: str, *, failed_too: bool = False) -> NDArray[np.int64]:
+        """Return the place of one section for each live text without vectors, those that failed left out."""
         keys, firsts = np.unique(np.where(self.live, self.table["key"], np.uint64(0)), return_index=True)
         done = [part.keys for part in self._parts.get(identity, [])]
+        failed = [] if failed_too else self._failed.get(identity, [])
         known = np.concatenate([np.array([0, *failed], np.uint64), *done])
         return np.sort(firsts[~np.isin(keys, known)])
 

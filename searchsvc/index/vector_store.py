@@ -51,6 +51,7 @@ class VectorStore:
             self._ledger.record(card.identity, failures)
             if new:
                 self._catalog.set_vector_parts(card.identity, names)
+            if new or failures:
                 self._catalog.advance()
         sweep(self._layout.profile(card.identity), set(names))
 
@@ -78,6 +79,7 @@ class VectorStore:
         """Let what failed be tried again: these texts, or all of a profile."""
         with transaction(self._connection):
             self._ledger.forget(identity, keys)
+            self._catalog.advance()
 
     def is_calibrated(self, identity: str) -> bool:
         """Tell whether the cosines of a profile have been measured."""

@@ -100,3 +100,7 @@ class Corpus:
         """Return how many live sections with text have vectors of a profile, and how many there are."""
         pairs = [frame.coverage(identity) for frame in self.frames]
         return sum(done for done, _ in pairs), sum(wanted for _, wanted in pairs)
+
+    def failed(self, identity: str) -> int:
+        """Return how many live sections have a text that the model of a profile did not take."""
+        return sum(frame.failed(identity) for frame in self.frames)

@@ -134,6 +134,16 @@ def test_a_compressed_member_is_refused_before_it_can_grow(tmp_path):
         read(file)
 
 
+def test_a_compressed_member_that_claims_the_size_of_what_is_stored_is_refused_too(tmp_path):
+    file = pack(tmp_path / "a.npz", ("x.npy", npy(MATRIX)), compression=zipfile.ZIP_DEFLATED)
+    data = bytearray(file.read_bytes())
+    entry = data.index(b"PK\x01\x02")
+    data[entry + 24 : entry + 28] = data[entry + 20 : entry + 24]
+    file.write_bytes(data)
+    with pytest.raises(ValueError, match="x is compressed"):
+        read(file)
+
+
 def test_a_member_that_is_there_twice_is_refused(tmp_path):
     with pytest.warns(UserWarning, match="Duplicate name"):
         file = pack(tmp_path / "a.npz", ("x.npy", npy(MATRIX)), ("x.npy", npy(MATRIX + 1)))
@@ -152,6 +162,7 @@ def test_a_member_that_claims_to_be_larger_than_the_file_is_refused(tmp_path, si
         read(file)
 
 
+@pytest.mark.proves("R-portable-hostile")
 @pytest.mark.parametrize(
     "text",
     [
