@@ -5,15 +5,18 @@ import tomllib
 from dataclasses import fields
 from pathlib import Path
 
+import pytest
 from click import Group
 from click.testing import CliRunner
 
 import searchsvc
 from searchsvc.cli import main
 from searchsvc.config import Config
+from searchsvc.embedding import _BUILT_IN
 from searchsvc.serving.toolsets import TOOLSETS
 
 ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
@@ -29,8 +32,24 @@ def test_the_readme_names_every_tool_and_every_command():
         assert f"searchsvc {command}" in README
 
 
-def test_every_option_of_a_command_in_the_readme_exists():
-    for command, options in re.findall(r"^\$ searchsvc (\w+) (.*)$", README, re.MULTILINE):
+def test_every_provider_has_a_page_with_the_lines_that_make_it_work():
+    for provider in _BUILT_IN:
+        page = (ROOT / "docs" / "providers" / f"{provider}.md").read_text(encoding="utf-8")
+        assert page.startswith(f"# {provider}\n")
+        assert re.search(r"^\$ .*searchsvc (embed|index) ", page, re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=[page.name for page in PAGES])
+def test_every_page_that_is_linked_to_exists(page):
+    text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    for target in re.findall(r"\]\(([^)#:]+)\)", text):
+        assert (page.parent / target).exists(), target
+
+
+@pytest.mark.parametrize("page", PAGES, ids=[page.name for page in PAGES])
+def test_every_option_of_a_command_in_the_documents_exists(page):
+    text = page.read_text(encoding="utf-8")
+    for command, options in re.findall(r"^\$ (?:[A-Z_]+=\S+ )*searchsvc (\w+) (.*)$", text, re.MULTILINE):
         has_more = isinstance(main.commands[command], Group) and not options.startswith("-")
         words = [command, *options.split()[:has_more]]
         known = CliRunner().invoke(main, [*words, "--help"]).output

@@ -110,11 +110,16 @@ def _with_port(place: str) -> str:
 def read_key(provider: str, address: Address, key_file: Path | None) -> str:
     """Return the key for a server, empty when there is none: of the file, else of the environment.
 
-    ``OPENAI_API_KEY`` goes to OpenAI itself only. EmbeddingError for a file that holds no key, a key that
-    no header can carry, and one that would go unencrypted to a machine that is not near.
+    ``OPENAI_API_KEY`` goes to OpenAI itself only. EmbeddingError for OpenAI without a key, a file that holds
+    no key, a key that no header can carry, and one that would go unencrypted to a machine that is not near.
     """
     source, key = _find_key(provider, address, key_file)
     if not key:
+        if address.host == OPENAI_HOST:
+            raise EmbeddingError(
+                "OpenAI wants a key and there is none: set OPENAI_API_KEY in the environment, or the setting "
+                "api_key_file"
+            )
         return ""
     if not _PRINTABLE.fullmatch(key):
         raise EmbeddingError(

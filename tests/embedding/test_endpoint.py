@@ -101,7 +101,8 @@ def no_keys(monkeypatch):
 @pytest.mark.usefixtures("no_keys")
 def test_keys_come_from_the_file_then_the_general_then_the_providers_variable(monkeypatch, tmp_path):
     openai, other = read_address("https://api.openai.com/v1"), read_address("https://example.com/v1")
-    assert read_key("openai", openai, None) == ""
+    with pytest.raises(EmbeddingError, match="wants a key"):
+        read_key("openai", openai, None)
     monkeypatch.setenv("OPENAI_API_KEY", "of-openai")
     monkeypatch.setenv("LM_API_TOKEN", "of-lmstudio")
     monkeypatch.setenv("OLLAMA_API_KEY", "of-ollama")
