@@ -42,12 +42,12 @@ from searchsvc.indexing import Progress
 from searchsvc.models import check, make_card
 from searchsvc.vault import Vault
 
-_COMMIT_SHARE = 0.05
+_COMMIT_SHARE = 0.025
 """Share of the time that commits may take: the oftener, the less work a crash costs."""
 _FIRST_COMMIT_SECONDS = 0.2
 _MAX_COMMIT_SECONDS = 5.0
 """How much work a crash may cost, however long a commit takes."""
-_COMMIT_ROWS = 50_000
+_COMMIT_ROWS = 10_000
 _READ = 256
 """Passages read from the index at a time."""
 _LEASE_SECONDS = 600.0

@@ -38,24 +38,31 @@ def encode_in_context(embedder: Embedder, passages: Iterable[Passage]) -> Iterat
 
 def readable(text: str) -> str:
     """Return Markdown as a reader sees it, roughly: no addresses, no fences, no comments; code stays."""
-    text = _DATA_URI.sub("", text)
-    text = _REFERENCE.sub("", _COMMENT.sub(" ", text))
-    text = _LINK.sub(r"\1", text)
-    text = _WIKILINK.sub(lambda found: found.group(2) or found.group(1).replace("#", " "), text)
+    # Most sections have little of all this, and a look for a sign costs less than a pattern.
+    if ";base64," in text:
+        text = _DATA_URI.sub("", text)
+    if "<!--" in text:
+        text = _COMMENT.sub(" ", text)
+    if "]" in text:
+        text = _WIKILINK.sub(_shown, _LINK.sub(r"\1", _REFERENCE.sub("", text)))
     text = _FENCE.sub("", text).replace("`", "").replace("**", "")
     return " ".join(_RULE.sub(" ", text).split())
 
 
+def _shown(link: re.Match[str]) -> str:
+    return str(link.group(2) or link.group(1).replace("#", " "))
+
+
 def texts_of(passage: Passage) -> tuple[Passage, Passage, Passage]:
     """Return what is embedded for a passage: its text in its context, its heading, its context."""
-    body = replace(passage, text=readable(passage.text) or passage.heading)
+    body = Passage(passage.context, readable(passage.text) or passage.heading, passage.heading)
     return body, Passage("", passage.heading, ""), Passage("", passage.context, "")
 
 
 def _lean(windows: Matrix, heading: Matrix, context: Matrix) -> Matrix:
     mixed = windows + HEADING_WEIGHT * _row(heading) + CONTEXT_WEIGHT * _row(context)
-    norms = np.linalg.norm(mixed, axis=1, keepdims=True)
-    return np.asarray(mixed / np.maximum(norms, 1e-12), dtype=np.float32)
+    lengths = np.sqrt(np.einsum("ij,ij->i", mixed, mixed))
+    return np.asarray(mixed / np.maximum(lengths, 1e-12)[:, None], dtype=np.float32)
 
 
 def _rows(outcome: Outcome) -> Matrix:

@@ -1,6 +1,7 @@
 """Transformer models in ONNX files, run by onnxruntime on the processor."""
 
 from collections.abc import Iterable, Iterator
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,9 @@ MAX_WINDOWS = 64
 
 INPUTS = frozenset({"input_ids", "attention_mask", "token_type_ids"})
 """What a network may ask for; some have no use for the last one."""
+
+CHUNK = 6
+"""Passages handed to a thread at a time: many are a heading, done sooner than handed over."""
 
 LOG_ERRORS_ONLY = 3
 
@@ -46,7 +50,12 @@ class OnnxEmbedder:
 
     def encode_passages(self, passages: Iterable[Passage]) -> Iterator[Matrix]:
         """Yield the unit vectors of the windows of each passage; at most ``MAX_WINDOWS`` rows each."""
-        return map_in_order(self._embed_windows, passages, self._workers)
+        waiting = iter(passages)
+        chunks = iter(lambda: list(islice(waiting, CHUNK)), [])
+        return chain.from_iterable(map_in_order(self._embed_chunk, chunks, self._workers))
+
+    def _embed_chunk(self, passages: list[Passage]) -> list[Matrix]:
+        return [self._embed_windows(passage) for passage in passages]
 
     def _embed_windows(self, passage: Passage) -> Matrix:
         rows = [self._embed(ids) for ids in self._windower.passage(passage)]

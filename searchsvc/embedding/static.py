@@ -63,7 +63,7 @@ class StaticEmbedder:
 
     def _embed_windows(self, windows: list[list[int]]) -> list[NDArray[np.float32]]:
         # The sum points where the mean does, and integers add up the same in any order.
-        sums = (self._table[window].sum(axis=0, dtype=np.int32) for window in windows)
+        sums = (self._table.take(window, axis=0).sum(axis=0, dtype=np.int32) for window in windows)
         return [unit(total.astype(np.float32), self.profile.dimension) for total in sums if total.any()]
 
 

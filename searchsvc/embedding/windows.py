@@ -16,7 +16,8 @@ Offsets = Sequence[tuple[int, int]]
 
 def clean(text: str) -> str:
     """Return the text without NUL and lone surrogates, which no tokeniser takes."""
-    return text.replace("\0", "").encode("utf-8", "ignore").decode("utf-8")
+    text = text.replace("\0", "")
+    return text if text.isascii() else text.encode("utf-8", "ignore").decode("utf-8")
 
 
 def cut_windows(offsets: Offsets, room: int, limit: int) -> list[tuple[int, int]]:
