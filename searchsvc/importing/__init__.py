@@ -1,0 +1,1 @@
+"""From books and papers to Markdown: PDF, EPUB, and Markdown itself."""
