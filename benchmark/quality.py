@@ -19,8 +19,8 @@ from benchmark.run import MAX_K
 from benchmark.scoring import DEPTH, score
 from benchmark.tables import markdown, mean, percentile
 from searchsvc import __version__
-from searchsvc.config import Config
 from searchsvc.items import Mode
+from searchsvc.models import DEFAULT_MODEL
 
 Row = dict[str, Any]
 """One query of one run: id, kind, latency_ms, lines and every measure."""
@@ -45,7 +45,7 @@ def _run(arguments: Sequence[str] | None) -> None:
         raise BenchmarkError(f"--k is {given.k}, expected {DEPTH} to {MAX_K}")
     folders = find_sets(given.data)
     baseline = _read_baseline(given.baseline) if given.baseline else []
-    profiles = given.profile or [Config().model]
+    profiles = given.profile or [DEFAULT_MODEL]
     wanted = given.mode or modes()
     runs = [run for folder in folders for run in measure(folder, wanted, profiles, given.k)]
     for title, table in tables(runs):
