@@ -39,6 +39,7 @@ class Worker:
         self._looked = threading.Event()
         self._stopping = threading.Event()
         self._doing = "starting"
+        self._said = ""
         self._thread = threading.Thread(target=self._run, name="searchsvc background", daemon=True)
 
     def start(self) -> None:
@@ -96,7 +97,10 @@ class Worker:
             except _Stopped:
                 return
             except SearchError as error:
-                _log.warning("background work: %s", error)
+                # A server that is off is off at every look; once is enough to say so.
+                if str(error) != self._said:
+                    _log.warning("background work: %s", error)
+                self._said = str(error)
                 scan = time.monotonic() - begin
             except Exception:
                 _log.exception("background work failed; searching goes on")
