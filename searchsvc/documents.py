@@ -30,7 +30,14 @@ from searchsvc.reading.manifest import DocumentEntry, Manifest, read_manifest
 from searchsvc.reading.outline import Outline, outline_of
 from searchsvc.reading.sections import INTRO
 from searchsvc.reading.web import fetch
-from searchsvc.selecting import Selection, fingerprint, from_line, open_cursor, whole_or_lines
+from searchsvc.selecting import (
+    Selection,
+    fingerprint,
+    from_line,
+    lines_of_pages,
+    open_cursor,
+    whole_or_lines,
+)
 from searchsvc.tokens import cost
 
 MIN_TOKENS = 100
@@ -168,6 +175,7 @@ class Documents:
         *,
         section: str = "",
         line_range: Sequence[int] | None = None,
+        pages: Sequence[int] | None = None,
         max_images: int = 10,
         max_tokens: int = 12_000,
     ) -> Reply:
@@ -175,18 +183,23 @@ class Documents:
         if not 0 <= max_images <= MAX_IMAGES:
             raise QueryError(f"max_images is {max_images}, expected 0 to {MAX_IMAGES}")
         budget = self._budget(max_tokens)
+        if pages and line_range:
+            raise QueryError("both line_range and pages are given, expected at most one of them")
         lines = read_range(line_range, "line_range") if line_range else None
         source, fragment = self._opened(uri)
         manner, notes, asked = Manner("send"), list(source.outline.problems), section or fragment
-        passage = None
-        if asked:
+        passage, are_there = None, True
+        if pages:
+            lines = lines_of_pages(source, source.location, read_range(pages, "pages", "pages"), notes)
+            are_there = lines is not None
+        elif asked:
             try:
                 passage = self.section(source, source.location, asked, manner)
             except SearchError as error:
                 if lines is None:
                     raise
                 notes.append(f"line_range is used: {error}")
-        if passage is None:
+        if passage is None and are_there:
             passage = whole_or_lines(source, source.location, lines, manner, notes)
         passages = [passage] if passage else []
         then = Continuation(

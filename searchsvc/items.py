@@ -4,8 +4,12 @@ A note becomes sections; a question becomes a ranking of hits; a ranking becomes
 All lines are 1-based, inclusive, and count every line of the file as stored.
 """
 
+import re
 from dataclasses import dataclass, field
 from typing import Any, Literal
+
+PAGE_MARK = re.compile(r"<!-- page (\d{1,6}) -->")
+"""The line that importers put before the first text of every page."""
 
 Channel = Literal["lexical", "vector", "title", "link"]
 Mode = Literal["hybrid", "lexical", "vector"]
@@ -97,6 +101,8 @@ class Section:
     """GitHub's anchor for the heading; empty when it has none."""
     custom_anchor: str = ""
     """The id that the author gave by a trailing ``{#id}``."""
+    pages: tuple[int, int] | None = None
+    """First and last page of its own text, in an imported document that has pages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +137,11 @@ class Note:
     def text(self, line_start: int, line_end: int) -> str:
         """Return the lines of a range, verbatim but for line ends."""
         return "\n".join(self.lines[line_start - 1 : line_end])
+
+    def prose(self, line_start: int, line_end: int) -> str:
+        """Return the lines of a range as search sees them: without page marks."""
+        text = self.text(line_start, line_end)
+        return PAGE_MARK.sub("", text) if "<!-- page" in text else text
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,7 +43,12 @@ class Selection:
             return []
         wanted = selector.sections or ((fragment,) if fragment else ())
         if not wanted:
-            found = whole_or_lines(source, name, selector.lines, manner, notes)
+            lines = selector.lines
+            if selector.pages:
+                lines = lines_of_pages(source, name, selector.pages, notes)
+                if lines is None:
+                    return []
+            found = whole_or_lines(source, name, lines, manner, notes)
             return [found] if found else []
         passages = []
         for asked in wanted:
@@ -110,6 +115,20 @@ def whole_or_lines(
     if last > count:
         notes.append(f"{name} has {count} lines; L{first}–{last} ends there")
     return Passage(source, name, first, min(last, count), manner=manner, is_whole=lines is None)
+
+
+def lines_of_pages(
+    source: Source, name: str, pages: tuple[int, int], notes: list[str]
+) -> tuple[int, int] | None:
+    """Return the lines of some pages of a document; what it does not have is said in the notes."""
+    known = source.outline.pages.numbers
+    if not known:
+        notes.append(f"{name} has no pages: it was not imported from a document with pages; give lines")
+        return None
+    lines = source.outline.pages.range(*pages, len(source.lines))
+    if lines is None or pages[1] > max(known):
+        notes.append(f"{name} has text on pages {min(known)} to {max(known)}")
+    return lines
 
 
 def fingerprint(passages: Sequence[Passage], *deciding: Any) -> str:

@@ -38,11 +38,15 @@ class Room:
 
 NOUNS = {"items", "graph_items", "errors", "config"}
 WORDS = {"tokens", "languages"}
-BELOW = {*NOUNS, *WORDS, "reading", "embedding", "index", "ranking", "answering"}
+BELOW = {*NOUNS, *WORDS, "reading", "importing", "embedding", "index", "ranking", "answering"}
 JOINERS = {
     "indexing", "vault", "searching", "service", "background",
     "library", "images", "selecting", "documents", "functions",
     "batch", "models", "profiles", "estimate", "portable", "doctor", "priority",
+}  # fmt: skip
+
+COMMANDS = {
+    "reading_commands", "embedding_commands", "import_commands", "model_commands", "upkeep_commands",
 }  # fmt: skip
 
 ROOMS = {
@@ -55,6 +59,11 @@ ROOMS = {
     "languages": Room({"tokens"}),
     "reading": Room(
         NOUNS | {"tokens", ""}, {"markdown_it", "yaml", "pathspec"}, {"httpx", "httpcore", "PIL", "resvg_py"}
+    ),
+    "importing": Room(
+        NOUNS | {"reading", "tokens"},
+        {"yaml", "filelock", "numpy"},
+        {"pypdfium2", "bs4", "markdownify", "PIL"},
     ),
     "embedding": Room(
         NOUNS,
@@ -72,9 +81,18 @@ ROOMS = {
     ),
     "reading_commands": Room({"errors", "terminal"}, {"click"}, set(), {"documents", "library"}),
     "model_commands": Room({"errors", "terminal"}, {"click"}, set(), {"embedding"}),
+    "import_commands": Room({"config", "errors", "terminal"}, {"click"}, set(), {"importing", "config"}),
     "upkeep_commands": Room({"errors", "terminal"}, {"click"}, set(), {"service", "portable", "doctor"}),
     "cli": Room(
-        {"reading_commands", "embedding_commands", "model_commands", "upkeep_commands", "terminal", ""},
+        {
+            "reading_commands",
+            "embedding_commands",
+            "import_commands",
+            "model_commands",
+            "upkeep_commands",
+            "terminal",
+            "",
+        },
         {"click"},
         {"rich", "yaml"},
         {"service", "serving", "answering", "printing", "config"},

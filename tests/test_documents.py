@@ -304,7 +304,7 @@ def test_what_is_not_there_goes_to_the_notes_and_fails_nothing(desk):
         ([""], "empty text"),
         ([], "select is empty"),
         ([{"root": "x", "lines": [1, 2]}], "not with root"),
-        ([{"doc": "a", "sections": ["x"], "lines": [1, 2]}], "both sections and lines"),
+        ([{"doc": "a", "sections": ["x"], "lines": [1, 2]}], "has sections and lines"),
     ],
 )
 def test_malformed_selectors_are_rejected_with_the_reason(desk, select, said):

@@ -4,7 +4,7 @@ import re
 import unicodedata
 from collections.abc import Iterable
 
-from searchsvc.items import Hit
+from searchsvc.items import Hit, Section
 from searchsvc.tokens import cost
 
 ELLIPSIS = "…"
@@ -28,12 +28,20 @@ def address(hit: Hit, limit: int | None = None) -> str:
     """
     section = hit.section
     twins = [f"same text: {', '.join(hit.twins)}"] if hit.twins else []
-    size = f" · L{section.line_start}-{section.line_end} · {hit.cost} tok"
+    size = f" · L{section.line_start}-{section.line_end}{pages_of(section)} · {hit.cost} tok"
     name = one_line(hit.id)
     whole = one_line(" · ".join([name + size, *hit.why, *twins, *_explained(hit)]))
     if limit is None or cost(whole) <= limit:
         return whole
     return clip(name, limit - cost(size)) + size
+
+
+def pages_of(section: Section) -> str:
+    """Return the pages of a section for a list; empty when its document has none."""
+    if section.pages is None:
+        return ""
+    first, last = section.pages
+    return f" · p. {first}" if first == last else f" · p. {first}-{last}"
 
 
 def _explained(hit: Hit) -> list[str]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from searchsvc.errors import QueryError
 
-_FIELDS = ("doc", "root", "sections", "lines", "include_images", "include_code")
+_FIELDS = ("doc", "root", "sections", "lines", "pages", "include_images", "include_code")
 _ALIASES = {
     "id": "doc",
     "path": "doc",
@@ -30,6 +30,8 @@ class Selector:
     sections: tuple[str, ...] = ()
     lines: tuple[int, int] | None = None
     """First and last, 1-based."""
+    pages: tuple[int, int] | None = None
+    """First and last, of an imported document that has pages."""
     include_images: bool | None = None
     """None for what the whole call says."""
     include_code: bool | None = None
@@ -48,14 +50,14 @@ def read_selectors(select: Sequence[Any]) -> list[Selector]:
     return [_selector(item, f"select[{number}]") for number, item in enumerate(select)]
 
 
-def read_range(value: Any, where: str) -> tuple[int, int]:
-    """Check a pair of lines; raises ``QueryError``."""
+def read_range(value: Any, where: str, unit: str = "lines") -> tuple[int, int]:
+    """Check a pair of lines or pages; raises ``QueryError``."""
     is_pair = isinstance(value, list | tuple) and len(value) == 2
     if not is_pair or any(isinstance(n, bool) or not isinstance(n, int) for n in value):
         raise QueryError(f"{where} is {_shown(value)}, expected [first, last] as whole numbers")
     first, last = value
     if first < 1 or last < 1:
-        raise QueryError(f"{where} is [{first}, {last}]; lines are counted from 1")
+        raise QueryError(f"{where} is [{first}, {last}]; {unit} are counted from 1")
     if last < first:
         raise QueryError(f"{where} is reversed: [{first}, {last}]; give [{last}, {first}]")
     return first, last
@@ -94,16 +96,18 @@ def _checked(given: dict[str, Any], where: str) -> Selector:
     for name in ("include_images", "include_code"):
         if not isinstance(given.get(name, True), bool):
             raise QueryError(f"{where}.{name} is {_shown(given[name])}, expected true or false")
-    if "sections" in given and "lines" in given:
-        raise QueryError(f"{where} has both sections and lines, expected at most one of them")
-    if "root" in given and ("sections" in given or "lines" in given):
-        raise QueryError(f"{where}: sections and lines go with doc, not with root")
+    parts = [name for name in ("sections", "lines", "pages") if name in given]
+    if len(parts) > 1:
+        raise QueryError(f"{where} has {' and '.join(parts)}, expected at most one of them")
+    if "root" in given and parts:
+        raise QueryError(f"{where}: {parts[0]} goes with doc, not with root")
     lines = read_range(given["lines"], f"{where}.lines") if "lines" in given else None
     return Selector(
         doc=given.get("doc", ""),
         root=given.get("root"),
         sections=_sections(given["sections"], where) if "sections" in given else (),
         lines=lines,
+        pages=read_range(given["pages"], f"{where}.pages", "pages") if "pages" in given else None,
         include_images=given.get("include_images"),
         include_code=given.get("include_code"),
     )

@@ -38,7 +38,7 @@ CREATE TABLE sections (
     heading_path TEXT NOT NULL, level INTEGER NOT NULL, parent INTEGER NOT NULL,
     line_start INTEGER NOT NULL, body_start INTEGER NOT NULL, line_end INTEGER NOT NULL,
     subtree_end INTEGER NOT NULL, anchor TEXT NOT NULL, custom_anchor TEXT NOT NULL,
-    cost INTEGER NOT NULL, text TEXT NOT NULL);
+    cost INTEGER NOT NULL, text TEXT NOT NULL, page_start INTEGER, page_end INTEGER);
 CREATE INDEX sections_by_note ON sections (note);
 CREATE TABLE links (
     note INTEGER NOT NULL, line INTEGER NOT NULL, target TEXT NOT NULL, heading TEXT NOT NULL,
@@ -206,7 +206,7 @@ class Catalog:
             f"INSERT INTO notes VALUES ({_marks(10)})", (_note_row(note, record) for note, record in numbered)
         )
         execute(
-            f"INSERT INTO sections VALUES ({_marks(15)})",
+            f"INSERT INTO sections VALUES ({_marks(17)})",
             (
                 _section_row(number, note, item.section, item.cost, item.text)
                 for number, (note, item) in enumerate(sections, first_section)
@@ -360,7 +360,7 @@ def _section_row(number: int, note: int, section: Section, cost: int, text: str)
     return (
         number, note, section.slug, section.title, json.dumps(section.heading_path), section.level,
         section.parent, section.line_start, section.body_start, section.line_end, section.subtree_end,
-        section.anchor, section.custom_anchor, cost, text,
+        section.anchor, section.custom_anchor, cost, text, *(section.pages or (None, None)),
     )  # fmt: skip
 
 
@@ -375,6 +375,6 @@ def _read_section(row: tuple[Any, ...]) -> SectionRow:
     section = Section(
         slug=slug, title=title, level=level, heading_path=tuple(json.loads(heading_path)), parent=parent,
         line_start=start, body_start=body, line_end=end, subtree_end=subtree, anchor=anchor,
-        custom_anchor=custom,
+        custom_anchor=custom, pages=None if row[15] is None else (row[15], row[16]),
     )  # fmt: skip
     return SectionRow(id=number, note=note, section=section, cost=row[13], text=row[14])

@@ -193,7 +193,7 @@ def _field_texts(note: Note, section: Section) -> Iterable[tuple[str, bool]]:
     yield above, True
     yield f"{folders.replace('/', ' / ')} / {name.rsplit('.', 1)[0]}", True
     yield " ".join([properties, *note.tags]), True
-    yield note.text(section.body_start, section.line_end), False
+    yield note.prose(section.body_start, section.line_end), False
 
 
 def _strings(value: object) -> Iterable[str]:

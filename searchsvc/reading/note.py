@@ -6,6 +6,7 @@ from searchsvc.items import Link, Note, Section
 from searchsvc.reading.decode import Text, decode
 from searchsvc.reading.frontmatter import FrontMatter, read_front_matter
 from searchsvc.reading.links import NOTE_SUFFIXES, read_references, wikilinks
+from searchsvc.reading.pages import read_pages
 from searchsvc.reading.sections import INTRO, make_sections
 from searchsvc.reading.structure import read_structure
 
@@ -27,7 +28,8 @@ def parse_note(path: str, text: Text) -> Note:
     front = read_front_matter(text.lines)
     body_start = front.lines + 1
     structure = read_structure(text.lines, body_start)
-    sections = make_sections(text.lines, structure.headings, body_start)
+    pages = read_pages(text.lines, front.properties)
+    sections = make_sections(text.lines, structure.headings, body_start, pages)
     references = read_references(structure)
     return Note(
         path=path,

@@ -8,7 +8,8 @@ from searchsvc.reading.decode import Text, decode
 from searchsvc.reading.frontmatter import FrontMatter, read_front_matter
 from searchsvc.reading.links import read_images
 from searchsvc.reading.note import note_title
-from searchsvc.reading.sections import make_sections
+from searchsvc.reading.pages import Pages, read_pages
+from searchsvc.reading.sections import NO_PAGES, make_sections
 from searchsvc.reading.structure import Structure, plain_text, read_structure
 from searchsvc.tokens import cost
 
@@ -39,6 +40,8 @@ class Outline:
     """Tokens of the whole file."""
     body_start: int
     """First line after the front matter."""
+    pages: Pages = NO_PAGES
+    """Where the pages of an imported document begin."""
     problems: tuple[str, ...] = ()
     """What was wrong with the file but did not stop the reading."""
 
@@ -69,7 +72,8 @@ def outline_of(path: str, text: Text) -> Outline:
     lines = text.lines
     front = read_front_matter(lines)
     structure = read_structure(lines, front.lines + 1)
-    sections = make_sections(lines, structure.headings, front.lines + 1)
+    pages = read_pages(lines, front.properties)
+    sections = make_sections(lines, structure.headings, front.lines + 1, pages)
     costs = tuple(cost("\n".join(lines[s.line_start - 1 : s.line_end])) for s in sections)
     head = sections[0].line_start - 1 if sections else len(lines)
     return Outline(
@@ -83,6 +87,7 @@ def outline_of(path: str, text: Text) -> Outline:
         characters=sum(map(len, lines)),
         cost=sum(costs) + cost("\n".join(lines[:head])),
         body_start=front.lines + 1,
+        pages=pages,
         problems=tuple(problem for problem in (text.problem, front.problem) if problem),
     )
 

@@ -1,22 +1,26 @@
 """Headings -> sections with ids, parents and line ranges that tile the note."""
 
 from searchsvc.items import Section
+from searchsvc.reading.pages import Pages
 from searchsvc.reading.slugs import Slugger, slug
 from searchsvc.reading.structure import Heading
 
 PREAMBLE = "_preamble"
 INTRO = "_intro"
 UNTITLED = "_untitled"
+NO_PAGES = Pages()
 
 
-def make_sections(lines: tuple[str, ...], headings: list[Heading], body_start: int) -> tuple[Section, ...]:
+def make_sections(
+    lines: tuple[str, ...], headings: list[Heading], body_start: int, pages: Pages = NO_PAGES
+) -> tuple[Section, ...]:
     """Return the sections of a note, in file order.
 
     Text before the first heading is a section when it has words. A note that is front matter only
     gets one section over it, so that its properties can be found.
     """
     last = len(lines)
-    sections = _preamble(lines, headings, body_start)
+    sections = _preamble(lines, headings, body_start, pages)
     has_title, subtree_ends = _has_title(headings), _subtree_ends(headings, last)
     anchors, scopes = Slugger(), {-1: Slugger(taken=(PREAMBLE, INTRO))}
     stack: list[int] = []
@@ -28,6 +32,7 @@ def make_sections(lines: tuple[str, ...], headings: list[Heading], body_start: i
         is_title = has_title and number == 0
         scope = -1 if parent < 0 or sections[parent].slug == INTRO else parent
         base = slug(heading.title)
+        line_end = headings[number + 1].line_start - 1 if number + 1 < len(headings) else last
         leaf = INTRO if is_title else scopes[scope].unique(base or UNTITLED)
         prefix = f"{sections[scope].slug}/" if scope >= 0 else ""
         above = sections[parent].heading_path if parent >= 0 else ()
@@ -40,10 +45,11 @@ def make_sections(lines: tuple[str, ...], headings: list[Heading], body_start: i
                 parent=parent,
                 line_start=heading.line_start,
                 body_start=heading.line_end + 1,
-                line_end=headings[number + 1].line_start - 1 if number + 1 < len(headings) else last,
+                line_end=line_end,
                 subtree_end=subtree_ends[number],
                 anchor=anchors.unique(base) if base else "",
                 custom_anchor=heading.custom_anchor,
+                pages=pages.of(lines, heading.line_start, line_end),
             )
         )
         scopes[index] = Slugger()
@@ -66,7 +72,9 @@ def _subtree_ends(headings: list[Heading], last: int) -> list[int]:
     return ends
 
 
-def _preamble(lines: tuple[str, ...], headings: list[Heading], body_start: int) -> list[Section]:
+def _preamble(
+    lines: tuple[str, ...], headings: list[Heading], body_start: int, pages: Pages
+) -> list[Section]:
     stop = headings[0].line_start - 1 if headings else len(lines)
     # Blank as CommonMark has it: nothing but spaces and tabs.
     start = next((n for n in range(body_start, stop + 1) if lines[n - 1].strip(" \t")), None)
@@ -78,5 +86,6 @@ def _preamble(lines: tuple[str, ...], headings: list[Heading], body_start: int) 
         Section(
             slug=PREAMBLE, title="", level=0, heading_path=(), parent=-1, line_start=start,
             body_start=start, line_end=stop, subtree_end=stop, anchor="",
+            pages=pages.of(lines, start, stop),
         )
     ]  # fmt: skip

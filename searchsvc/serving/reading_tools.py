@@ -24,7 +24,7 @@ def md_tree(
     max_tokens: MaxTokens = 4000,
     cursor: str = "",
 ) -> Annotated[CallToolResult, WireReply]:
-    """Outline a note: of every heading its name (id: path#name), lines and tokens. Use it before reading."""
+    """Outline a note: of every heading its name (id: path#name), lines and tokens."""
     return reply_to_wire(_desk(ctx).md_tree(path, max_depth=max_depth, max_tokens=max_tokens, cursor=cursor))
 
 
@@ -53,7 +53,7 @@ def list_documents(
     ctx: Context[Any],
     root: Annotated[str, Field(max_length=5_000)] = ".",
     line_bounds: bool = False,
-    section_depth: Annotated[int | None, Field(description="Heading levels", ge=0, le=6)] = None,
+    section_depth: Annotated[int | None, Field(ge=0, le=6)] = None,
     max_tokens: MaxTokens = 4000,
     cursor: str = "",
 ) -> Annotated[CallToolResult, WireReply]:
@@ -67,7 +67,10 @@ def list_documents(
 def get_documents(
     select: Annotated[
         list[str | dict[str, Any]],
-        Field(description="Ids, or {doc|root, sections:[…]|lines:[a,b], include_images, include_code}"),
+        Field(
+            description="Ids, or {doc|root, sections:[…]|lines:[a,b]|pages:[a,b], include_images, "
+            "include_code}"
+        ),
     ],
     ctx: Context[Any],
     include_images: bool = False,
@@ -75,7 +78,7 @@ def get_documents(
     max_tokens: MaxTokens = 8000,
     cursor: str = "",
 ) -> Annotated[CallToolResult, WireReply]:
-    """Read many documents, sections or line ranges in one call, verbatim, in the order asked."""
+    """Read many documents, sections, lines or pages in one call, verbatim, in order."""
     reply = _desk(ctx).get_documents(
         select, include_images=include_images, include_code=include_code, max_tokens=max_tokens,
         cursor=cursor,
@@ -89,7 +92,7 @@ def index_md(
     max_tokens: MaxTokens = 4000,
     cursor: str = "",
 ) -> Annotated[CallToolResult, WireReply]:
-    """Tabulate the sections (heading, line, images, characters, tokens) of a file, URL or folder."""
+    """Table the sections (heading, line, images, characters, tokens) of a file, URL or folder."""
     return reply_to_wire(_desk(ctx).index_md(uri, max_tokens=max_tokens, cursor=cursor))
 
 
@@ -98,12 +101,13 @@ def read_md_with_images(
     ctx: Context[Any],
     section: Annotated[str, Field(max_length=5_000)] = "",
     line_range: Annotated[list[int] | None, Field(description="[first, last]")] = None,
+    pages: list[int] | None = None,
     max_images: Annotated[int, Field(ge=0, le=50)] = 10,
     max_tokens: MaxTokens = 12_000,
 ) -> Annotated[CallToolResult, WireReply]:
-    """Read Markdown with its images in place. Only where pictures matter: they cost tokens."""
+    """Read Markdown with its images in place. Where pictures matter: they cost tokens."""
     reply = _desk(ctx).read_md_with_images(
-        uri, section=section, line_range=line_range, max_images=max_images, max_tokens=max_tokens
+        uri, section=section, line_range=line_range, pages=pages, max_images=max_images, max_tokens=max_tokens
     )
     return reply_to_wire(reply)
 

@@ -71,7 +71,7 @@ def md_find(
 ) -> Annotated[CallToolResult, WireAnswer]:
     """Find which notes of a large vault are about something, and where in them.
 
-    Lists what tells notes apart when many match, and entry points when none does.
+    Lists entry points when none is.
     """
     answer = ctx.request_context.lifespan_context.ask().md_find(
         query, vault_path=vault_path, max_tokens=max_tokens

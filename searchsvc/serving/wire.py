@@ -82,6 +82,8 @@ def _hit(hit: Hit, shape: str) -> dict[str, object]:
         "shown": shape,
         "why": list(hit.why),
     }
+    if hit.section.pages:
+        facts["pages"] = list(hit.section.pages)
     if hit.channels:
         facts["channels"] = {name: [score.rank, score.score] for name, score in hit.channels.items()}
     if hit.terms:
