@@ -45,7 +45,7 @@ def md_section(
 def md_frontmatter(
     path: Path, ctx: Context[Any], max_tokens: MaxTokens = 2000
 ) -> Annotated[CallToolResult, WireReply]:
-    """Get the front matter of a note as typed values."""
+    """Get the front matter as typed values."""
     return reply_to_wire(_desk(ctx).md_frontmatter(path, max_tokens=max_tokens))
 
 
@@ -92,7 +92,7 @@ def index_md(
     max_tokens: MaxTokens = 4000,
     cursor: str = "",
 ) -> Annotated[CallToolResult, WireReply]:
-    """Table the sections (heading, line, images, characters, tokens) of a file, URL or folder."""
+    """List the sections (heading, line, images, characters, tokens) of a file, URL or folder."""
     return reply_to_wire(_desk(ctx).index_md(uri, max_tokens=max_tokens, cursor=cursor))
 
 
@@ -105,7 +105,7 @@ def read_md_with_images(
     max_images: Annotated[int, Field(ge=0, le=50)] = 10,
     max_tokens: MaxTokens = 12_000,
 ) -> Annotated[CallToolResult, WireReply]:
-    """Read Markdown with its images in place. Where pictures matter: they cost tokens."""
+    """Read Markdown with its images in place, where pictures matter: they cost tokens."""
     reply = _desk(ctx).read_md_with_images(
         uri, section=section, line_range=line_range, pages=pages, max_images=max_images, max_tokens=max_tokens
     )
