@@ -9,6 +9,7 @@ import click
 
 from searchsvc import __version__
 from searchsvc.embedding_commands import EMBEDDING_COMMANDS
+from searchsvc.import_commands import IMPORT_COMMANDS
 from searchsvc.model_commands import models
 from searchsvc.reading_commands import READING_COMMANDS
 from searchsvc.terminal import (
@@ -160,7 +161,7 @@ def status(context: click.Context, roots: tuple[Path, ...], model: dict[str, Any
         click.echo(render_status(state))
 
 
-for other_command in (*EMBEDDING_COMMANDS, models, *UPKEEP_COMMANDS, *READING_COMMANDS):
+for other_command in (*EMBEDDING_COMMANDS, *IMPORT_COMMANDS, models, *UPKEEP_COMMANDS, *READING_COMMANDS):
     main.add_command(other_command)
 
 

@@ -3,7 +3,10 @@
 from pathlib import Path
 from typing import Any
 
+import pytest
 from case_world import World
+
+from searchsvc.reading.note import read_note
 
 
 class Op:
@@ -56,6 +59,23 @@ class Op:
         kind = OPS[more["op"]]
         call = {key: value for key, value in more.items() if key == "op" or key in kind.asks}
         kind(self.world, call, {key: value for key, value in more.items() if key not in call}).check()
+
+
+class Import(Op):
+    """Makes a note of a book."""
+
+    asks = frozenset({"file"})
+
+    def ask(self) -> None:
+        pytest.importorskip("markdownify", reason="the extra epub is not installed")
+        from searchsvc.importing.base import Limits
+        from searchsvc.importing.epub import convert
+
+        data = (self.world.root / self.call["file"]).read_bytes()
+        self.note = read_note("book.md", convert(data, Limits()).markdown.encode())
+
+    def expect_headings_text(self, titles: list[str]) -> None:
+        assert [section.title for section in self.note.sections if section.level] == titles
 
 
 class Index(Op):

@@ -2,6 +2,7 @@
 
 import base64
 import os
+import zipfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -74,7 +75,10 @@ class World:
         elif "note" in what and name.endswith(".webp"):
             Image.new("RGB", (2, 2)).save(path, "WEBP")
         elif "zip" in what:
-            raise NotBuilt("EPUB import")
+            with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as book:
+                for member, text in sorted(what["zip"].items(), key=lambda item: item[0] != "mimetype"):
+                    stored = zipfile.ZIP_STORED if member == "mimetype" else zipfile.ZIP_DEFLATED
+                    book.writestr(member, text, stored)
         else:
             raise AssertionError(f"{name}: the adapter cannot make a file from {sorted(what)}")
 

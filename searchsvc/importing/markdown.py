@@ -1,0 +1,182 @@
+"""A Markdown file -> a book: what its front matter says, and its images beside it.
+
+Images are taken from files within the folder of the document only, after all symbolic links, and only when
+their bytes are those of an image. Every other reference stays as it is written.
+"""
+
+import os
+import re
+import stat
+from collections import Counter
+from html import escape
+from pathlib import Path
+
+from searchsvc.errors import ReadingError
+from searchsvc.importing.base import Asset, Book, Limits
+from searchsvc.items import Image
+from searchsvc.reading.decode import decode
+from searchsvc.reading.frontmatter import FrontMatter, read_front_matter
+from searchsvc.reading.links import read_images
+from searchsvc.reading.structure import read_structure
+
+_ELSEWHERE = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:|//|\\\\|image:")
+"""An address, data in the text, or the id of an image."""
+_MAGIC = (
+    (".png", re.compile(rb"\x89PNG\r\n\x1a\n")),
+    (".jpg", re.compile(rb"\xff\xd8\xff")),
+    (".gif", re.compile(rb"GIF8[79]a")),
+    (".webp", re.compile(rb"RIFF....WEBP", re.DOTALL)),
+    (".avif", re.compile(rb"....ftyp(?:avif|avis|mif1|msf1)", re.DOTALL)),
+    (".bmp", re.compile(rb"BM.{4}\x00\x00\x00\x00", re.DOTALL)),
+    (".tif", re.compile(rb"II[*+]\x00|MM\x00[*+]")),
+    (".svg", re.compile(rb"(\xef\xbb\xbf)?\s*<(svg[\s>]|(\?xml|!).{0,2000}?<svg[\s>])", re.DOTALL)),
+)  # fmt: skip
+_SNIFFED_BYTES = 4_096
+_MAX_NAME = 80
+
+
+def convert(data: bytes, limits: Limits, folder: Path) -> Book:
+    """Return the book in a Markdown file that lies in ``folder``.
+
+    Raises ``ReadingError`` when the bytes are no text, or are beyond a limit.
+    """
+    if len(data) > limits.file_bytes:
+        raise ReadingError(f"{len(data):,} bytes, at most {limits.file_bytes:,} are read; split the file")
+    text = decode(data)
+    front = read_front_matter(text.lines)
+    structure = read_structure(text.lines, front.lines + 1)
+    found = _Images(folder, limits)
+    body = _rewritten(text.lines, front.lines + 1, read_images(structure), found)
+    if len(body) > limits.text_characters:
+        raise ReadingError(
+            f"{len(body):,} characters, at most {limits.text_characters:,} are read; split the file"
+        )
+    heading = structure.headings[0].title if structure.headings else ""
+    problems = (text.problem, front.problem)
+    return Book(
+        kind="markdown",
+        markdown=body,
+        title=_first(front, "title") or heading,
+        author=", ".join(_property(front, "author", "authors", "creator")),
+        language=_first(front, "language", "lang"),
+        assets=tuple(found.assets),
+        notices=(*(problem for problem in problems if problem), *found.notices()),
+    )
+
+
+def _property(front: FrontMatter, *names: str) -> tuple[str, ...]:
+    """Return the texts of the first of some properties that is there, whatever its letter case."""
+    by_name = {key.lower(): texts for key, texts in front.texts.items()}
+    return next((by_name[name] for name in names if name in by_name), ())
+
+
+def _first(front: FrontMatter, *names: str) -> str:
+    return next(iter(_property(front, *names)), "")
+
+
+def _rewritten(lines: tuple[str, ...], first_line: int, images: list[Image], found: "_Images") -> str:
+    """Return the text from ``first_line`` on, with references to copied images leading to the copies."""
+    text = "\n".join(lines[first_line - 1 :])
+    starts, at = list[int](), 0
+    for line in lines[first_line - 1 :]:
+        starts.append(at)
+        at += len(line) + 1
+    starts.append(at)
+    pieces, done = [], 0
+    for image in sorted(images, key=lambda image: image.line):
+        row = image.line - first_line
+        # Marks of quotes between the lines of a reference are not in ``raw``: such a one is not found.
+        begin = text.find(image.raw, max(done, starts[row]))
+        if not image.raw or not 0 <= begin < starts[row + 1]:
+            continue
+        name = found.take(image.source)
+        if name:
+            pieces += [text[done:begin], _reference(image, name)]
+            done = begin + len(image.raw)
+    return "".join([*pieces, text[done:]])
+
+
+def _reference(image: Image, name: str) -> str:
+    if image.raw.startswith("<"):
+        return f'<img src="assets/{name}" alt="{escape(image.alt)}">'
+    return f"![{image.alt}](assets/{name})"
+
+
+class _Images:
+    """Copies of the images of one document, each file once."""
+
+    def __init__(self, folder: Path, limits: Limits) -> None:
+        self.assets: list[Asset] = []
+        self._folder = os.path.realpath(folder)
+        self._limits = limits
+        self._left = limits.unpacked_bytes
+        self._names: dict[str, str] = {}
+        """By real path."""
+        self._refused: Counter[str] = Counter()
+        self._examples: dict[str, str] = {}
+
+    def take(self, source: str) -> str:
+        """Return the name of the copy of an image; empty when its reference stays as it is."""
+        if _ELSEWHERE.match(source):
+            return ""
+        try:
+            return self._copy(source)
+        except ReadingError as error:
+            self._refused[str(error)] += 1
+            self._examples.setdefault(str(error), source[:_MAX_NAME])
+        return ""
+
+    def notices(self) -> list[str]:
+        """Say which references stay as they were, by reason."""
+        return [
+            f"{count} image{'s' if count > 1 else ''} not copied: {reason} ({self._examples[reason]}"
+            f"{', …' if count > 1 else ''})"
+            for reason, count in self._refused.items()
+        ]
+
+    def _copy(self, source: str) -> str:
+        real = self._real(source)
+        if real in self._names:
+            return self._names[real]
+        if len(self.assets) >= self._limits.images:
+            raise ReadingError(f"more than {self._limits.images:,} images")
+        data = self._read(real)
+        suffix = next((suffix for suffix, magic in _MAGIC if magic.match(data[:_SNIFFED_BYTES])), "")
+        if not suffix:
+            raise ReadingError("not an image by its bytes")
+        self._left -= len(data)
+        name = f"image-{len(self.assets) + 1:04}{suffix}"
+        self.assets.append(Asset(name, data))
+        self._names[real] = name
+        return name
+
+    def _real(self, source: str) -> str:
+        """Return the real path of a file inside the folder; ``?`` and ``#`` may belong to its name."""
+        for name in dict.fromkeys((source, re.split(r"[?#]", source, maxsplit=1)[0])):
+            try:
+                real = os.path.realpath(os.path.join(self._folder, name))
+            except (OSError, ValueError):
+                continue
+            if not Path(real).is_relative_to(self._folder):
+                raise ReadingError("outside the folder of the document")
+            if os.path.isfile(real):
+                return real
+        raise ReadingError("no such file")
+
+    def _read(self, real: str) -> bytes:
+        limit = self._limits.image_bytes
+        flags = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0)
+        try:
+            with open(os.open(real, flags | getattr(os, "O_NONBLOCK", 0)), "rb") as stream:
+                status = os.fstat(stream.fileno())
+                if not stat.S_ISREG(status.st_mode):
+                    raise ReadingError("no such file")
+                if status.st_size > limit:
+                    raise ReadingError(f"more than {limit:,} bytes")
+                if status.st_size > self._left:
+                    raise ReadingError(
+                        f"all images together are more than {self._limits.unpacked_bytes:,} bytes"
+                    )
+                return stream.read(limit)
+        except OSError as error:
+            raise ReadingError(f"cannot be read: {error.strerror}") from error
