@@ -71,6 +71,8 @@ def index(
         print_json({"roots": reports, "embedding": report, "problem": problem})
     elif report is not None:
         click.echo(_summary(service, report))
+    elif instant and not problem:
+        click.echo("ready to search; the vectors of the model follow with `searchsvc embed`")
     if problem and not as_json:
         click.echo(f"words are indexed, vectors are not complete: {problem}", err=True)
     if problem or (report is not None and report.state == "partial"):
