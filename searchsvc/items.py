@@ -13,6 +13,7 @@ PAGE_MARK = re.compile(r"<!-- page (\d{1,6}) -->")
 
 Channel = Literal["lexical", "vector", "title", "link"]
 Mode = Literal["hybrid", "lexical", "vector"]
+FileType = Literal["markdown", "pdf", "epub"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +107,26 @@ class Section:
 
 
 @dataclass(frozen=True, slots=True)
+class Metadata:
+    """What is known of a document beside its text."""
+
+    author: str = ""
+    """All authors, joined by ``", "``."""
+    language: str = ""
+    """BCP 47 tag as the document says; else, in an index, the language of most of its text."""
+    file_type: FileType = "markdown"
+    """Of the file that it was made from."""
+    created: str = ""
+    """As the document says, an ISO 8601 date or date and time."""
+    imported: str = ""
+    """When it was imported, ISO 8601 in UTC; empty for a note that was not."""
+    pages: int = 0
+    """How many pages it has; 0 for a document without pages."""
+    source: str = ""
+    """Path of the file that it was made from; empty for a note that was not imported."""
+
+
+@dataclass(frozen=True, slots=True)
 class Note:
     """A parsed Markdown file."""
 
@@ -121,6 +142,7 @@ class Note:
     """First line after the front matter."""
     properties: dict[str, Any] = field(default_factory=dict)
     """Front matter, JSON-safe."""
+    metadata: Metadata = field(default_factory=Metadata)
     tags: tuple[str, ...] = ()
     """From front matter and text, without ``#``, in order of appearance."""
     aliases: tuple[str, ...] = ()

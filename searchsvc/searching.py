@@ -18,6 +18,7 @@ from searchsvc.index.open import Frame
 from searchsvc.items import Hit, Mode, Ranking
 from searchsvc.languages import FUNCTION_WORDS, language_of_question
 from searchsvc.models import Models
+from searchsvc.nearest import Near, nearest
 from searchsvc.ranking.corpus import Corpus, Mask
 from searchsvc.ranking.evidence import coverage, is_measured, is_relevant
 from searchsvc.ranking.filters import Filters, allowed
@@ -53,6 +54,8 @@ class Request:
     profile: str = ""
     """Name of the embedding model; empty for the best that is ready."""
     explain: bool = False
+    near: Near | None = None
+    """Rank by cosine alone, compared in this way."""
     related: bool = False
     """Whether forms of a word count even where the word itself is found."""
 
@@ -131,6 +134,9 @@ class Searcher:
         """
         mask = allowed(request.filters, pinned.roots(), datetime.now(UTC)) if request.filters.any else None
         embedder, notices = self._choose_model(request, pinned.corpus, wait=wait)
+        if request.near is not None:
+            fused, said = nearest(request.near, request.query, pinned.roots(), pinned.corpus, embedder, mask)
+            return self._ranking(request, pinned, fused, {}, [*notices, *said], only_unchanged=only_unchanged)
         try:
             fused, words = self._fuse(request, pinned.corpus, embedder, mask)
         except EmbeddingError as error:
@@ -138,6 +144,19 @@ class Searcher:
                 raise
             notices += [f"the model failed: {error}", "found by words only"]
             fused, words = self._fuse(request, pinned.corpus, None, mask)
+        return self._ranking(request, pinned, fused, words, notices, only_unchanged=only_unchanged)
+
+    def _ranking(
+        self,
+        request: Request,
+        pinned: Pinned,
+        fused: Fused,
+        words: Mapping[str, str],
+        notices: list[str],
+        *,
+        only_unchanged: bool = False,
+    ) -> tuple[Ranking, Changed]:
+        """Return the page of a fused ranking that is asked for, and the notes on it that have changed."""
         if only_unchanged:
             fused, left_out = self._without_changed(pinned, fused)
             if left_out:
@@ -234,8 +253,11 @@ class Searcher:
         self, request: Request, corpus: Corpus, *, wait: bool
     ) -> tuple[Embedder | None, list[str]]:
         """Return the first model in order of preference that is loaded and has embedded enough."""
-        if request.mode == "lexical":
+        near = request.near
+        if request.mode == "lexical" or (near is not None and near.vector is not None):
             return None, []
+        if near is not None and near.embedder is not None:
+            return near.embedder, []
         slots = self._slots(request, corpus)
         waiting = []
         for slot in slots:

@@ -21,7 +21,7 @@ from searchsvc.items import Link, Problem, Section
 Destination = tuple[int | None, int | None]
 """Note and section that a link leads to."""
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 """Raised whenever an older index cannot be read as it is; it is then rebuilt."""
 
 ACTIVE = "active profile"
@@ -32,7 +32,9 @@ CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE notes (
     id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE, title TEXT NOT NULL, signature TEXT NOT NULL,
     digest TEXT NOT NULL, lines INTEGER NOT NULL, modified REAL NOT NULL, properties TEXT NOT NULL,
-    tags TEXT NOT NULL, aliases TEXT NOT NULL);
+    tags TEXT NOT NULL, aliases TEXT NOT NULL, cost INTEGER NOT NULL, author TEXT NOT NULL,
+    language TEXT NOT NULL, file_type TEXT NOT NULL, created TEXT NOT NULL, imported TEXT NOT NULL,
+    pages INTEGER NOT NULL, source TEXT NOT NULL);
 CREATE TABLE sections (
     id INTEGER PRIMARY KEY, note INTEGER NOT NULL, slug TEXT NOT NULL, title TEXT NOT NULL,
     heading_path TEXT NOT NULL, level INTEGER NOT NULL, parent INTEGER NOT NULL,
@@ -203,7 +205,7 @@ class Catalog:
         sections = ((note, item) for note, record in numbered for item in record.sections)
         execute = self.connection.executemany
         execute(
-            f"INSERT INTO notes VALUES ({_marks(10)})", (_note_row(note, record) for note, record in numbered)
+            f"INSERT INTO notes VALUES ({_marks(18)})", (_note_row(note, record) for note, record in numbered)
         )
         execute(
             f"INSERT INTO sections VALUES ({_marks(17)})",
@@ -350,9 +352,12 @@ def _marks(count: int) -> str:
 
 
 def _note_row(note: int, record: NoteRecord) -> tuple[Any, ...]:
+    about = record.metadata
     return (
         note, record.path, record.title, record.signature, record.digest, record.line_count,
-        record.modified, record.properties, json.dumps(record.tags), json.dumps(record.aliases),
+        record.modified, record.properties, json.dumps(record.tags), json.dumps(record.aliases), record.cost,
+        about.author, about.language, about.file_type, about.created, about.imported, about.pages,
+        about.source,
     )  # fmt: skip
 
 

@@ -6,13 +6,13 @@ Made in worker processes, so everything here is plain data that travels between 
 import hashlib
 import json
 from array import array
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from searchsvc.index.postings import Field, Stream
-from searchsvc.items import Link, Note, Section
+from searchsvc.items import Link, Metadata, Note, Section
 from searchsvc.languages import CODES, language_of
 from searchsvc.tokens import STOP_WORDS, Tokenizer, cost, words
 
@@ -65,6 +65,9 @@ class NoteRecord:
     """Modification time of the file, seconds since 1970."""
     properties: str
     """JSON."""
+    metadata: Metadata
+    cost: int
+    """Tokens of all sections."""
     tags: tuple[str, ...]
     aliases: tuple[str, ...]
     links: tuple[Link, ...]
@@ -103,6 +106,7 @@ class BatchBuilder:
 
     def add(self, note: Note, *, signature: str, digest: str, modified: float) -> None:
         """Add one note."""
+        sections = tuple(_section_record(note, section) for section in note.sections)
         self._notes.append(
             NoteRecord(
                 path=note.path,
@@ -112,11 +116,13 @@ class BatchBuilder:
                 line_count=len(note.lines),
                 modified=modified,
                 properties=json.dumps(note.properties, ensure_ascii=True),
+                metadata=_with_language(note.metadata, sections),
+                cost=sum(section.cost for section in sections),
                 tags=note.tags,
                 aliases=note.aliases,
                 links=note.links,
                 problems=note.problems,
-                sections=tuple(_section_record(note, section) for section in note.sections),
+                sections=sections,
             )
         )
         labels: dict[str, list[int]] = {}
@@ -219,6 +225,17 @@ def _section_record(note: Note, section: Section) -> SectionRecord:
         twin=_hash(body) if len(body) >= _MIN_TWIN_CHARACTERS else 0,
         language=CODES.index(language_of(body)),
     )
+
+
+def _with_language(metadata: Metadata, sections: Sequence[SectionRecord]) -> Metadata:
+    """Return what is known of a document, with the language of most of its text where it names none."""
+    if metadata.language:
+        return metadata
+    costs = dict.fromkeys(CODES, 0)
+    for section in sections:
+        costs[CODES[section.language]] += section.cost if section.language else 0
+    most = max(costs, key=lambda code: costs[code])
+    return replace(metadata, language=most if costs[most] else "")
 
 
 def _key(note: Note, section: Section, text: str) -> int:

@@ -155,6 +155,18 @@ class VectorView:
             best[doubtful] = self._exact(doubtful, query)
         return best.take(self._place)
 
+    def scanned(self, query: Floats, sections: NDArray[np.int64], batch: int) -> Floats:
+        """Return the exact cosine of some sections, ``-inf`` for all others, shape ``(sections,)``.
+
+        ``batch`` sections are read at a time.
+        """
+        cosines = np.full(len(self._place), -np.inf, np.float32)
+        known = sections[self.covered[sections]]
+        for begin in range(0, len(known), batch):
+            block = known[begin : begin + batch]
+            cosines[block] = self._exact(self._place[block], query)
+        return cosines
+
     def of(self, section: int) -> Floats:
         """Return the float rows of one section, shape ``(windows, dimension)``; none when it has none."""
         place = int(self._place[section])

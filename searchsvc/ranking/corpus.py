@@ -83,6 +83,22 @@ class Corpus:
             [np.empty(0, np.float32), *(frame.vectors(identity).cosines(query) for frame in self.frames)]
         )
 
+    def scanned(
+        self, identity: str, query: NDArray[np.float32], ordinals: NDArray[np.int64], batch: int
+    ) -> NDArray[np.float32]:
+        """Return the exact cosine of some sections, ``-inf`` for all others; ``batch`` are read at a time."""
+        found = [np.empty(0, np.float32)]
+        for frame, base in zip(self.frames, self.bases.tolist(), strict=False):
+            mine = ordinals[(ordinals >= base) & (ordinals < base + len(frame.table))] - base
+            found.append(frame.vectors(identity).scanned(query, mine, batch))
+        return np.concatenate(found)
+
+    def covered(self, identity: str) -> Mask:
+        """Return which sections have a vector of a profile."""
+        return np.concatenate(
+            [np.empty(0, bool), *(frame.vectors(identity).covered for frame in self.frames)]
+        )
+
     def calibrations(self, identity: str) -> list[Calibration]:
         """Return what cosines of a profile mean, for each root where that was measured."""
         return [frame.calibrations[identity] for frame in self.frames if identity in frame.calibrations]

@@ -15,6 +15,8 @@ import numpy as np
 from searchsvc.errors import NotFound, QueryError
 from searchsvc.index.catalog import Catalog, NoteRow
 from searchsvc.index.open import Frame
+from searchsvc.index.shelf import Shelf
+from searchsvc.items import FileType
 from searchsvc.ranking.corpus import Mask
 from searchsvc.ranking.paths import path_tests, section_part, tidy
 from searchsvc.ranking.pinpoint import pinpoint
@@ -35,6 +37,8 @@ class Filters:
     """Front matter values; a list must hold the value, ``None`` means that there is none."""
     since: str = ""
     """Changed on or after: a date, a date with time (UTC unless it has a zone), or an age such as ``30d``."""
+    file_types: tuple[FileType, ...] = ()
+    """Made from a file of one of these types."""
 
     @property
     def names_section(self) -> bool:
@@ -44,7 +48,7 @@ class Filters:
     @property
     def any(self) -> bool:
         """Whether there is any condition."""
-        return bool(self.path or self.tags or self.properties or self.since)
+        return bool(self.path or self.tags or self.properties or self.file_types or self.since)
 
 
 def allowed(filters: Filters, roots: Sequence[tuple[str, Frame, Catalog]], now: datetime) -> Mask:
@@ -64,7 +68,9 @@ def allowed(filters: Filters, roots: Sequence[tuple[str, Frame, Catalog]], now: 
         passed = [{note.id for note in rows if note.modified >= earliest} for rows in notes]
     if filters.tags or filters.properties:
         having = _by_values(filters, [catalog for _, _, catalog in roots])
-        passed = [a & b for a, b in zip(passed, having, strict=True)] if passed else having
+        passed = _both(passed, having)
+    if filters.file_types:
+        passed = _both(passed, [Shelf(catalog).of_types(filters.file_types) for _, _, catalog in roots])
     masks = [
         np.isin(frame.table["note"], np.fromiter(ids, np.int64, len(ids)))
         for (_, frame, _), ids in zip(roots, passed, strict=True)
@@ -116,6 +122,10 @@ def _by_section(asked: str, catalogs: Sequence[Catalog], notes: Sequence[list[No
         set(pinpoint(catalog.sections_of(found[0].id), section, found[0].path)) if found else set()
         for catalog, found in zip(catalogs, notes, strict=True)
     ]
+
+
+def _both(passed: list[set[int]], others: list[set[int]]) -> list[set[int]]:
+    return [a & b for a, b in zip(passed, others, strict=True)] if passed else others
 
 
 def _by_values(filters: Filters, catalogs: Sequence[Catalog]) -> list[set[int]]:

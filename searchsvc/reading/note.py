@@ -6,6 +6,7 @@ from searchsvc.items import Link, Note, Section
 from searchsvc.reading.decode import Text, decode
 from searchsvc.reading.frontmatter import FrontMatter, read_front_matter
 from searchsvc.reading.links import NOTE_SUFFIXES, read_references, wikilinks
+from searchsvc.reading.metadata import read_metadata
 from searchsvc.reading.pages import read_pages
 from searchsvc.reading.sections import INTRO, make_sections
 from searchsvc.reading.structure import read_structure
@@ -38,6 +39,7 @@ def parse_note(path: str, text: Text) -> Note:
         sections=sections,
         body_start=body_start,
         properties=front.properties,
+        metadata=read_metadata(front),
         tags=_tags(front, references.tags),
         aliases=tuple(_property(front, "aliases", "alias")),
         links=(*_property_links(front, text.lines), *references.links),
