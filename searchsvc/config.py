@@ -102,6 +102,11 @@ class Config:
     """Larger images are left as text, before and after they are scaled."""
     fetch_seconds: float = 20.0
     """How long fetching one address may take, redirects included."""
+    allow_provider_arguments: bool = False
+    """Whether callers of the reader's tools may name the server, key or model files of an embedding model;
+    servers elsewhere than on this machine have to be among ``allow_domains`` as well."""
+    include_imports: bool = False
+    """Whether imported documents are a root beside the others; serving the toolset ``reader`` sets it."""
     documents_index: str = "index.json"
     """Name of the optional file that names and describes the documents of a folder."""
     images_index: str = "images/index.json"
@@ -130,7 +135,14 @@ def load(
     config = _merge(config, {k: v for k, v in (arguments or {}).items() if v is not None}, "arguments")
     if not config.roots:
         config = replace(config, roots=(make_root(Path.cwd()),))
+    if config.include_imports and imports_dir(config).is_dir():
+        config = replace(config, roots=(*config.roots, make_root(imports_dir(config))))
     return replace(config, roots=distinct_roots(config.roots))
+
+
+def imports_dir(config: Config) -> Path:
+    """Return the folder that imported documents are put into, unless another is named."""
+    return data_dir(config) / "imports"
 
 
 def default_config_file() -> Path:

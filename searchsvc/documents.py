@@ -66,7 +66,7 @@ class Documents:
         """Answer with the outline of a note; with a cursor, page by page."""
         if not 1 <= max_depth <= 6:
             raise QueryError(f"max_depth is {max_depth}, expected 1 to 6")
-        start = _cursor(cursor)[0] if cursor else -1
+        start = read_cursor(cursor)[0] if cursor else -1
         budget, cap = self._budget(max_tokens), self._config.max_reply_tokens
         return render_tree(self.tree(path), max_depth, budget, cap=cap, start=start)
 
@@ -120,7 +120,7 @@ class Documents:
         name_entries([entry for _, _, entry in listed])  # unique among all, whatever folder is shown
         entries = [entry for vault, path, entry in listed if _is_in(path, folders.get(vault))]
         return render_listing(
-            root, entries, problems, line_bounds=line_bounds, start=_cursor(cursor)[0], budget=budget,
+            root, entries, problems, line_bounds=line_bounds, start=read_cursor(cursor)[0], budget=budget,
             depth=6 if section_depth is None else section_depth,
         )  # fmt: skip
 
@@ -166,7 +166,7 @@ class Documents:
     def index_md(self, uri: str, *, max_tokens: int = 4000, cursor: str = "") -> Reply:
         """Answer with tables of sections of a file, an address or a folder."""
         count, files = self._indexes(uri)
-        start, row = _cursor(cursor)
+        start, row = read_cursor(cursor)
         return render_index(islice(files, start, None), count, start, row, self._budget(max_tokens))
 
     def read_md_with_images(
@@ -387,7 +387,7 @@ def _lines_of(selector: Any) -> dict[str, Any]:
     return {"line_range": selector["lines"]} if isinstance(selector, dict) else {}
 
 
-def _cursor(text: str) -> tuple[int, int]:
+def read_cursor(text: str) -> tuple[int, int]:
     """Return what a cursor counts: documents or headings, and rows of the document."""
     found = re.fullmatch(r"(\d{1,8})(?:-(\d{1,8}))?", text or "0", re.ASCII)
     if found is None:

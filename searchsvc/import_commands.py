@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from searchsvc.config import data_dir
+from searchsvc.config import imports_dir
 from searchsvc.terminal import (
     EXIT_FAILED,
     EXIT_PARTIAL,
@@ -73,7 +73,7 @@ def import_(
     with progress_bar() as progress:
         report = import_documents(
             paths,
-            into=into or data_dir(config) / "imports",
+            into=into or imports_dir(config),
             force=force,
             overrides=overrides,
             progress=progress,

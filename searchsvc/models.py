@@ -1,16 +1,15 @@
 """Which embedding models a service goes by: the one chosen, or the one the index was made with."""
 
-import ipaddress
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from searchsvc.config import Config
 from searchsvc.embedding import load, load_card
+from searchsvc.embedding.address import read_address
 from searchsvc.embedding.base import PROBE, Embedder, ModelChoice, Profile
 from searchsvc.embedding.cards import SUFFIXES
 from searchsvc.embedding.slot import ModelSlot
@@ -186,7 +185,6 @@ def check(card: ProfileCard, kept: ProfileCard | None) -> None:
 
 def _is_here(url: str) -> bool:
     try:
-        host = urlsplit(url).hostname or ""
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
+        return read_address(url).is_loopback
+    except EmbeddingError:
         return False

@@ -8,6 +8,7 @@ print(service.semantic_search("how are dependencies locked?").text)
 import heapq
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import asdict, replace
 from typing import Any, get_args
 
@@ -136,7 +137,7 @@ class Service:
         that does not exist, ``IndexFault`` when a root has no index yet.
         """
         filters = Filters(path, tuple(tags), dict(properties or {}), since)
-        return self._ask(
+        return self.ask(
             Request(
                 query=query,
                 queries=tuple(queries),
@@ -175,25 +176,25 @@ class Service:
             profile=profile,
             explain=explain,
         )
-        budget, detail = self._budget(max_tokens), _choice(detail, Detail, "detail")
+        budget, detail = self.budget(max_tokens), _choice(detail, Detail, "detail")
         deciding = {name: getattr(request, name) for name in ("queries", "mode", "profile")} | asdict(
             request.filters
         )
         page = open_page(query, top_k, cursor, deciding)
-        ranking = self._ask(replace(request, start=page.start))
+        ranking = self.ask(replace(request, start=page.start))
         return render(ranking, self.terms_of, page, budget=budget, detail=detail)
 
     def md_find(self, query: str, *, vault_path: str = "", max_tokens: int = 4000) -> Answer:
         """Say which notes of a large vault are about something, and where in them."""
         path = f"{self._root_name(vault_path)}:" if vault_path else ""
         request = Request(query, size=POOL, filters=Filters(path=path), related=True)
-        ranking = self._ask(request)
-        with self._searcher.pinned() as pinned:
+        ranking = self.ask(request)
+        with self.pinned() as pinned:
             cards = self._cards(pinned)
         # A note may have gone between the ranking and this look.
         regions = group(ranking.hits, lambda hit: cards.get((hit.root, hit.path)) or _card_of(hit))
         hubs = [] if ranking.relevant else heapq.nsmallest(MAX_HUBS, cards.values(), key=_hub_order)
-        return render_find(query, ranking, regions, hubs, self._budget(max_tokens))
+        return render_find(query, ranking, regions, hubs, self.budget(max_tokens))
 
     def md_vault_index(
         self,
@@ -206,9 +207,9 @@ class Service:
         cursor: str = "",
     ) -> Reply:
         """Say how notes link: stats, node, neighbors, search_type, most_connected, isolated or path."""
-        budget, name = self._budget(max_tokens), self._root_name(vault_path) if vault_path else ""
-        self._refresh_changed()
-        with self._searcher.pinned() as pinned:
+        budget, name = self.budget(max_tokens), self._root_name(vault_path) if vault_path else ""
+        self.refresh_changed()
+        with self.pinned() as pinned:
             made_for, graphs = self._known_graphs
             if made_for is not pinned.corpus:
                 graphs = {}
@@ -225,6 +226,39 @@ class Service:
         profiles = tuple(self._profile_status(slot) for slot in self.slots)
         return Status(roots, profiles, self.activity(), tuple(self._advice(roots)))
 
+    # For those that answer in other ways
+
+    def pinned(self) -> AbstractContextManager[Pinned]:
+        """Pin the newest generation of every root for the length of a block."""
+        return self._searcher.pinned()
+
+    def refresh_changed(self) -> set[tuple[str, str]]:
+        """Index again in passing what has changed or gone; new notes are a worker's or `index`'s.
+
+        Returns root and path of the notes that could not be, since another process writes the index.
+        """
+        left = set[tuple[str, str]]()
+        for vault in self.vaults:
+            with vault.reader.pinned() as (_, catalog):
+                changed = vault.stale(catalog.notes().values())
+            if changed and not vault.refresh(changed):
+                left.update((vault.root.name, path) for path in changed)
+        return left
+
+    def ask(self, request: Request) -> Ranking:
+        """Rank; say when the index is being updated meanwhile."""
+        ranking = self._searcher.search(request, wait=self._patient)
+        doing = self.activity()
+        if not doing.startswith("reading"):
+            return ranking
+        return replace(ranking, notices=(*ranking.notices, f"the index is being updated: {doing} notes"))
+
+    def budget(self, asked: int) -> int:
+        """Return the tokens that a reply may have; ``QueryError`` when those asked for are too few."""
+        if asked < MIN_TOKENS:
+            raise QueryError(f"max_tokens is {asked}, expected at least {MIN_TOKENS}")
+        return min(asked, self.config.max_reply_tokens)
+
     # Within
 
     def _note_paths(self, root: Root) -> list[str] | None:
@@ -234,26 +268,6 @@ class Service:
             return None
         with vault.reader.pinned() as (_, catalog):
             return [row.path for row in catalog.notes().values()]
-
-    def _refresh_changed(self) -> None:
-        """Index again in passing what has changed or gone; new notes are a worker's or `index`'s."""
-        for vault in self.vaults:
-            with vault.reader.pinned() as (_, catalog):
-                changed = vault.stale(catalog.notes().values())
-            if changed:
-                vault.refresh(changed)
-
-    def _ask(self, request: Request) -> Ranking:
-        ranking = self._searcher.search(request, wait=self._patient)
-        doing = self.activity()
-        if not doing.startswith("reading"):
-            return ranking
-        return replace(ranking, notices=(*ranking.notices, f"the index is being updated: {doing} notes"))
-
-    def _budget(self, asked: int) -> int:
-        if asked < MIN_TOKENS:
-            raise QueryError(f"max_tokens is {asked}, expected at least {MIN_TOKENS}")
-        return min(asked, self.config.max_reply_tokens)
 
     def _root_name(self, asked: str) -> str:
         for vault in self.vaults:
@@ -294,7 +308,7 @@ class Service:
             return ProfileStatus(slot.name, slot.problem or "loading")
         done = wanted = failed = 0
         if self.is_indexed:
-            with self._searcher.pinned() as pinned:
+            with self.pinned() as pinned:
                 done, wanted = pinned.corpus.coverage(embedder.profile.identity)
                 failed = pinned.corpus.failed(embedder.profile.identity)
         profile = embedder.profile
@@ -305,7 +319,7 @@ class Service:
         missing = [root.name for root in roots if not root.indexed and not self.activity()]
         advice = [f"root {name} is not indexed yet: run `searchsvc index`" for name in missing]
         if self.is_indexed and self.slots and not self._is_multilingual():
-            with self._searcher.pinned() as pinned:
+            with self.pinned() as pinned:
                 if pinned.corpus.language_share("en") < _MOSTLY:
                     advice.append(_MULTILINGUAL_ADVICE)
         return advice

@@ -83,8 +83,9 @@ class Vault:
 
     def _update(self, progress: Progress | None) -> IndexReport:
         with self.writer() as writer:
+            writer.remember(folder=os.fsencode(self.root.path).decode("utf-8", "backslashreplace"))
             if self.root.is_named:
-                writer.set_name(self.root.name)
+                writer.remember(name=self.root.name)
             return update_index(writer, self.root, self._config, progress=progress)
 
     def writer(self, *, patience: float = 10.0, repair: bool = True) -> Writer:

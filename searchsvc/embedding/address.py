@@ -40,6 +40,14 @@ class Address:
     """Whether the connection is encrypted."""
 
     @property
+    def is_loopback(self) -> bool:
+        """Whether the host is this machine."""
+        try:
+            return self.host == "localhost" or ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return False
+
+    @property
     def is_near(self) -> bool:
         """Whether the host is this machine, a private address, or a name of the local network."""
         try:
@@ -107,13 +115,13 @@ def _with_port(place: str) -> str:
     return f"{place}{slash}{path}"
 
 
-def read_key(provider: str, address: Address, key_file: Path | None) -> str:
-    """Return the key for a server, empty when there is none: of the file, else of the environment.
+def read_key(provider: str, address: Address, key_file: Path | None, given: str = "") -> str:
+    """Return the key for a server, empty when there is none: as given, of the file, else of the environment.
 
     ``OPENAI_API_KEY`` goes to OpenAI itself only. EmbeddingError for OpenAI without a key, a file that holds
     no key, a key that no header can carry, and one that would go unencrypted to a machine that is not near.
     """
-    source, key = _find_key(provider, address, key_file)
+    source, key = ("the arguments", given.strip()) if given else _find_key(provider, address, key_file)
     if not key:
         if address.host == OPENAI_HOST:
             raise EmbeddingError(

@@ -119,6 +119,8 @@ class ModelChoice:
     """How long embedding a question may take; after that the question is answered by words."""
     key_file: Path | None = None
     """File that holds the key of the server; none for the environment's."""
+    key: str = field(default="", repr=False)
+    """Key of the server that a caller gave for one question; never kept."""
     workers: int = 0
     """Threads that embed, for models that run here; 0 for one a core."""
     allow_downloads: bool = False

@@ -28,7 +28,7 @@ def load(choice: ModelChoice, sleep: Sleep = wait) -> RemoteEmbedder:
     if not wanted:
         raise EmbeddingError("provider 'ollama' needs the name of a model; give it as model")
     address = ollama_address(choice.base_url)
-    endpoint = Endpoint("ollama", address, read_key("ollama", address, choice.key_file))
+    endpoint = Endpoint("ollama", address, read_key("ollama", address, choice.key_file, choice.key))
     listed = _list_models(endpoint, sleep)
     entry = _find_model(wanted, listed, endpoint) if listed is not None else {}
     # As the server spells it: one model has one profile, however it was asked for.

@@ -58,7 +58,7 @@ def _endpoint(provider: str, choice: ModelChoice, usual: str) -> Endpoint:
     if not choice.model.strip():
         raise EmbeddingError(f"provider {provider!r} needs the name of a model; give it as model")
     address = read_address(choice.base_url or usual)
-    return Endpoint(provider, address, read_key(provider, address, choice.key_file))
+    return Endpoint(provider, address, read_key(provider, address, choice.key_file, choice.key))
 
 
 def _wire(model: str, dimensions: int, encoding: str) -> Wire:

@@ -247,11 +247,12 @@ class Writer:
         """Whether small commits have piled up that ``compact`` would merge."""
         return len(self.catalog.segments()) > MAX_SEGMENTS
 
-    def set_name(self, name: str) -> None:
-        """Remember the name that was chosen for the root."""
-        if self.catalog.meta().get("name") != name:
+    def remember(self, **facts: str) -> None:
+        """Keep facts of the root: its ``folder``, and the ``name`` that was chosen for it."""
+        meta = self.catalog.meta()
+        if any(meta.get(key) != value for key, value in facts.items()):
             with transaction(self._connection):
-                self.catalog.set_meta({"name": name})
+                self.catalog.set_meta(facts)
 
     def _sweep(self) -> None:
         used = {name for name, _ in self.catalog.segments()}

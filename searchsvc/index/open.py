@@ -124,18 +124,22 @@ class Reader:
     @property
     def name(self) -> str:
         """The name that was chosen for the root when it was indexed; empty when none was."""
-        try:
-            with faults():
-                return Catalog(self._connection()).meta().get("name", "")
-        except IndexFault:
-            return ""
+        return self._fact("name")
+
+    @property
+    def folder(self) -> str:
+        """The folder that was indexed; empty without an index of this version."""
+        return self._fact("folder")
 
     @property
     def active(self) -> str:
         """Identity of the profile in use; empty when none was chosen."""
+        return self._fact(ACTIVE)
+
+    def _fact(self, key: str) -> str:
         try:
             with faults():
-                return Catalog(self._connection()).meta().get(ACTIVE, "")
+                return Catalog(self._connection()).meta().get(key, "")
         except IndexFault:
             return ""
 

@@ -55,7 +55,7 @@ class Needle:
         return not self._text
 
     def paragraphs(self, text: str, line_start: int, body_start: int) -> Iterator[Paragraph]:
-        """Yield the paragraphs of a section that hold the text; ``line_start`` is the section's first line."""
+        """Yield the paragraphs that hold the text, of a section that begins on ``line_start``."""
         if self._longest not in self._fold(text):
             return
         for first, lines in _blocks(text.split("\n"), body_start - line_start):

@@ -1,0 +1,151 @@
+"""Which document a caller means by an id, a path or a title."""
+
+import difflib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from searchsvc.answering.shelf import Document
+from searchsvc.errors import NotFound, QueryError, SearchError
+from searchsvc.index.shelf import Shelf
+from searchsvc.library import Library
+from searchsvc.ranking.hits import locate
+from searchsvc.searching import Pinned
+
+_MAX_SHOWN = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Locator:
+    """What a caller says of a document; any of these is enough."""
+
+    doc_id: str = ""
+    path: str = ""
+    """Of the note, or of the file that it was imported from."""
+    title: str = ""
+
+    def __bool__(self) -> bool:
+        return bool(self.doc_id or self.path or self.title)
+
+
+@dataclass(frozen=True, slots=True)
+class Shelved:
+    """A document with its place in the index."""
+
+    document: Document
+    root: str
+    path: str
+    """Relative to the root."""
+    note: int
+    """Id of the note in the catalog of its root."""
+
+
+@dataclass(frozen=True, slots=True)
+class Located:
+    """The document that was meant."""
+
+    shelved: Shelved
+    by: str
+    """Which part of the locator matched."""
+    missed: str = ""
+    """Which parts before it matched nothing."""
+
+    @property
+    def note(self) -> str:
+        """Say what matched, where that is not plain."""
+        return f"{self.missed} matched no document; found by {self.by}" if self.missed else ""
+
+
+def shelve(pinned: Pinned) -> list[Shelved]:
+    """Return all documents of all roots, those changed last first."""
+    catalogs = pinned.named_catalogs()
+    shelved = []
+    for root, catalog in catalogs:
+        for row in Shelf(catalog).documents():
+            name = locate(catalogs, root, row.path) if len(catalogs) > 1 else row.path
+            document = Document(name, row.title, row.modified, row.cost, row.metadata)
+            shelved.append(Shelved(document, root, row.path, row.id))
+    return sorted(shelved, key=lambda item: (-item.document.modified, item.document.id))
+
+
+def find_document(locator: Locator, shelf: Sequence[Shelved], library: Library) -> Located:
+    """Return the document that a locator means: by its id, else its path, else its title.
+
+    Where one part fits several documents the other parts may decide. ``QueryError`` lists several that
+    fit; ``NotFound`` names the nearest.
+    """
+    if not locator:
+        raise QueryError("which document? give doc_id, path or title; reader.list_documents has them")
+    ways: list[tuple[str, str, Callable[[str], list[Shelved]]]] = [
+        ("doc_id", locator.doc_id, lambda asked: _by_path(asked, shelf, library)),
+        ("path", locator.path, lambda asked: _by_source(asked, shelf) or _by_path(asked, shelf, library)),
+        ("title", locator.title, lambda asked: _by_title(asked, shelf)),
+    ]
+    missed, several, by = list[str](), list[Shelved](), ""
+    for name, asked, find in ways:
+        found = find(asked) if asked else []
+        if not asked:
+            continue
+        both = [item for item in found if item in several] if several else found
+        if len(both) == 1:
+            return Located(both[0], name, " and ".join(missed))
+        if not found:
+            missed.append(f"{name} {asked[:80]!r}")
+        elif not several:
+            several, by = found, name
+        elif both:
+            several = both
+    if several:
+        names = ", ".join(
+            f"{item.document.id} ({item.document.title[:60]!r})" for item in several[:_MAX_SHOWN]
+        )
+        more = f" and {len(several) - _MAX_SHOWN} more" if len(several) > _MAX_SHOWN else ""
+        raise QueryError(f"{by} fits {len(several)} documents; give the doc_id of one: {names}{more}")
+    raise NotFound(f"no document for {' and '.join(missed)}; {_nearest(locator, shelf)}")
+
+
+def _by_path(asked: str, shelf: Sequence[Shelved], library: Library) -> list[Shelved]:
+    """Find by all spellings of a path that reading tools know."""
+    exact = [item for item in shelf if item.document.id == asked]
+    if exact:
+        return exact
+    try:
+        found = library.find(asked)
+    except SearchError:
+        return []
+    place = found.place.root.path, found.place.path
+    roots = {root.name: root.path for root in library.roots}
+    return [item for item in shelf if (roots.get(item.root), item.path) == place]
+
+
+def _by_source(asked: str, shelf: Sequence[Shelved]) -> list[Shelved]:
+    """Find what was imported from a file, by its whole path or the end of it."""
+    wanted = asked.replace("\\", "/").strip()
+    sources = [(item, item.document.metadata.source.replace("\\", "/")) for item in shelf]
+    exact = [item for item, source in sources if source == wanted]
+    return exact or [item for item, source in sources if source and source.endswith(f"/{wanted.lstrip('/')}")]
+
+
+def _by_title(asked: str, shelf: Sequence[Shelved]) -> list[Shelved]:
+    """Find by the title as it is written, else in any letter case, else by a part of it."""
+    wanted = " ".join(asked.split())
+    for test in (
+        lambda title: title == wanted,
+        lambda title: title.casefold() == wanted.casefold(),
+        lambda title: wanted.casefold() in title.casefold(),
+    ):
+        found = [item for item in shelf if wanted and test(" ".join(item.document.title.split()))]
+        if found:
+            return found
+    return []
+
+
+def _nearest(locator: Locator, shelf: Sequence[Shelved]) -> str:
+    if not shelf:
+        return "there are no documents yet: reader.import_document adds one"
+    names = {item.document.title.casefold(): item.document.id for item in shelf}
+    names |= {item.document.id.casefold(): item.document.id for item in shelf}
+    asked = (locator.title or locator.path or locator.doc_id).casefold()[:200]
+    near = difflib.get_close_matches(asked, names, n=3, cutoff=0.5)
+    if near:
+        return f"nearest: {', '.join(dict.fromkeys(names[name] for name in near))}"
+    return "nothing is called alike; reader.list_documents shows what there is"

@@ -1,0 +1,78 @@
+"""One document put on the shelf for a caller: imported, indexed at once, and described."""
+
+from pathlib import Path
+
+from searchsvc.answering.shelf import describe
+from searchsvc.config import imports_dir
+from searchsvc.errors import ConfigError, NotFound, QueryError, ReadingError
+from searchsvc.importing.job import CONVERTERS, Row, import_documents
+from searchsvc.importing.sources import suffix_of
+from searchsvc.importing.store import INDEX
+from searchsvc.items import Reply
+from searchsvc.reader import Reader
+from searchsvc.reading.access import locate_attachment
+from searchsvc.tokens import cost
+from searchsvc.vault import Vault
+
+
+def import_document(
+    reader: Reader,
+    path: str,
+    *,
+    title: str | None = None,
+    author: str | None = None,
+    language: str | None = None,
+    force: bool = False,
+) -> Reply:
+    """Import a PDF, EPUB or Markdown file that lies in a root or allowed folder, and answer with its id.
+
+    What has not changed since its last import is left as it is, unless ``force``. An empty title, author or
+    language takes back what an earlier call said. Raises ``ReadingError`` when the file cannot be imported,
+    ``AccessDenied`` when it may not be read.
+    """
+    service = reader.service
+    file, into = _file(reader, path), imports_dir(service.config).resolve()
+    vault = next((vault for vault in service.vaults if vault.root.path == into), None)
+    if vault is None:
+        raise ConfigError("imports are not served here: start with --toolsets reader, or set include_imports")
+    given = {"title": title, "author": author, "language": language}
+    report = import_documents(
+        [file],
+        into=into,
+        force=force,
+        overrides={name: value for name, value in given.items() if value is not None},
+        workers=1,
+        note_bytes=service.config.max_file_bytes,
+    )
+    row = report.rows[0]
+    if row.state == "failed" or row.folder is None:
+        raise ReadingError(f"{file.name} is not imported: {row.reason}")
+    return _reply(reader, vault, row)
+
+
+def _file(reader: Reader, path: str) -> Path:
+    library = reader.service.documents.library
+    roots, name = library.split_root(path)
+    if suffix_of(name) not in CONVERTERS:
+        raise QueryError(f"{path[:200]!r} is no document to import; expected {', '.join(CONVERTERS)}")
+    missing = NotFound(f"no file at {path[:200]!r}")
+    for root in roots:
+        try:
+            return locate_attachment(name, root).file
+        except NotFound as error:
+            missing = error
+    raise missing
+
+
+def _reply(reader: Reader, vault: Vault, row: Row) -> Reply:
+    """Index what was imported now, rather than at the next look, and describe it."""
+    note = f"{row.folder.name if row.folder else ''}/{INDEX}"
+    is_indexed = vault.refresh([note])
+    shelved = reader.document(vault.root.name, note) if is_indexed else None
+    facts = shelved.document.facts if shelved else {"doc_id": note, "path": note}
+    lines = [f"{row.state}: {facts['doc_id']}" + (f" · {describe(shelved.document)}" if shelved else "")]
+    lines += [f"! {notice}" for notice in row.notices]
+    if not is_indexed:
+        lines.append("! another process writes the index; the document can be searched in a moment")
+    text = "\n".join(lines)
+    return Reply((text,), cost(text), ({**facts, "state": row.state},), row.notices)
