@@ -135,9 +135,21 @@ def load(
     config = _merge(config, {k: v for k, v in (arguments or {}).items() if v is not None}, "arguments")
     if not config.roots:
         config = replace(config, roots=(make_root(Path.cwd()),))
-    if config.include_imports and imports_dir(config).is_dir():
-        config = replace(config, roots=(*config.roots, make_root(imports_dir(config))))
+    if config.include_imports:
+        return with_imports(config)
     return replace(config, roots=distinct_roots(config.roots))
+
+
+def with_imports(config: Config) -> Config:
+    """Return the settings with the folder of imported documents, which is made, as one more root."""
+    folder = imports_dir(config)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigError(
+            f"{folder}: the folder for imports cannot be made: {error.strerror}; choose another data_dir"
+        ) from error
+    return replace(config, roots=distinct_roots((*config.roots, make_root(folder))))
 
 
 def imports_dir(config: Config) -> Path:

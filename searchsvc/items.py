@@ -276,6 +276,8 @@ class TreeRow:
     """Tokens of these lines."""
     depth: int = 1
     """1 for the outermost headings, below the title if there is one."""
+    pages: tuple[int, int] | None = None
+    """First and last page of these lines, in an imported document that has pages."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -177,7 +177,7 @@ class Library:
     def _by_name(self, roots: Sequence[Root], asked: str) -> list[Place]:
         """Find notes by another spelling of their path, by the end of it, or by their file name."""
         wanted = _comparable(asked).strip("/")
-        listings = [(root, self._listing(root)) for root in roots]
+        listings = [(root, self.listing(root)) for root in roots]
         for test in (_is_path, _is_end, _is_joined):
             places = []
             for root, path in ((root, path) for root, paths in listings for path in paths):
@@ -198,12 +198,13 @@ class Library:
             raise QueryError(f"{asked[:200]!r} means several notes; give one of: {several}{more}")
         return Found(distinct[0], self.location(distinct[0]), fragment)
 
-    def _listing(self, root: Root) -> Sequence[str]:
+    def listing(self, root: Root) -> Sequence[str]:
+        """Return the paths of the notes of a root as indexed, or as they are on disk without an index."""
         known = self._names(root)
         return self.notes(root) if known is None else known
 
     def _nearest(self, roots: Sequence[Root], asked: str) -> str:
-        paths = list(chain.from_iterable(self._listing(root) for root in roots))[:_MAX_COMPARED]
+        paths = list(chain.from_iterable(self.listing(root) for root in roots))[:_MAX_COMPARED]
         if not paths:
             return "there are no notes here"
         wanted = _comparable(asked.partition("#")[0])[:200]
@@ -219,7 +220,7 @@ class Library:
         return "nothing is called alike; list_documents shows what there is"
 
     def _example(self) -> str:
-        first = next((path for root in self.roots for path in self._listing(root)), "folder/note.md")
+        first = next((path for root in self.roots for path in self.listing(root)), "folder/note.md")
         return first
 
     def _renew_rules(self) -> None:

@@ -48,6 +48,8 @@ class Located:
     """Which part of the locator matched."""
     missed: str = ""
     """Which parts before it matched nothing."""
+    fragment: str = ""
+    """What followed ``#`` in an id: a section."""
 
     @property
     def note(self) -> str:
@@ -87,7 +89,8 @@ def find_document(locator: Locator, shelf: Sequence[Shelved], library: Library) 
             continue
         both = [item for item in found if item in several] if several else found
         if len(both) == 1:
-            return Located(both[0], name, " and ".join(missed))
+            fragment = _fragment(asked, both[0], library) if name != "title" else ""
+            return Located(both[0], name, " and ".join(missed), fragment)
         if not found:
             missed.append(f"{name} {asked[:80]!r}")
         elif not several:
@@ -115,6 +118,14 @@ def _by_path(asked: str, shelf: Sequence[Shelved], library: Library) -> list[She
     place = found.place.root.path, found.place.path
     roots = {root.name: root.path for root in library.roots}
     return [item for item in shelf if (roots.get(item.root), item.path) == place]
+
+
+def _fragment(asked: str, found: Shelved, library: Library) -> str:
+    """Return the section that an id names in the document it led to."""
+    try:
+        return "" if asked == found.document.id else library.find(asked).fragment
+    except SearchError:
+        return ""
 
 
 def _by_source(asked: str, shelf: Sequence[Shelved]) -> list[Shelved]:

@@ -6,6 +6,7 @@ from typing import Any, get_args
 
 import numpy as np
 
+from searchsvc.answering.match import match_section
 from searchsvc.answering.render import open_page, render
 from searchsvc.answering.shelf import Found, render_opened, render_paragraphs, render_shelf
 from searchsvc.documents import read_cursor
@@ -18,12 +19,14 @@ from searchsvc.ranking.corpus import Corpus
 from searchsvc.ranking.filters import Filters
 from searchsvc.ranking.literal import Needle, Paragraph
 from searchsvc.reader_models import ModelArguments, choose
+from searchsvc.reading.outline import Outline
 from searchsvc.searching import Pinned, Request
 from searchsvc.service import Service
 
 NOWHERE = Locator()
 NO_MODEL = ModelArguments()
 _MAX_QUERY = 10_000
+_ADVICE = 'To read one: reader.open_document(doc_id="<its id>").'
 _WEAK = "nothing here stands out from the rest for this question: probably off topic"
 
 
@@ -59,14 +62,14 @@ class Reader:
         library = self.service.documents.library
         outline, lines = library.read(library.find(document.id).place)
         notes = [note for note in (located.note, *outline.problems) if note]
-        return render_opened(
-            document, lines, outline.body_start, notes, max_chars=max_chars, budget=budget, cursor=cursor
-        )
+        span = _span(outline, located) or (outline.body_start, len(lines))
+        return render_opened(document, lines, span, notes, max_chars=max_chars, budget=budget, cursor=cursor)
 
     def get_markdown_outline(self, locator: Locator, *, max_tokens: int = 4000, cursor: str = "") -> Reply:
         """Answer with the headings of a document, their lines, pages and costs."""
-        document = self._locate(locator).shelved.document
-        return self.service.documents.md_tree(document.id, max_tokens=max_tokens, cursor=cursor)
+        located = self._locate(locator)
+        name = located.shelved.document.id + (f"#{located.fragment}" if located.fragment else "")
+        return self.service.documents.md_tree(name, max_tokens=max_tokens, cursor=cursor)
 
     def search_markdown(
         self,
@@ -91,6 +94,11 @@ class Reader:
             among = [located.shelved] if located else [i for i in shelf if (i.root, i.path) not in left]
             found = _search(needle, among, pinned)
         notes = [located.note] if located and located.note else []
+        if located and located.fragment:
+            library = self.service.documents.library
+            outline = library.outline(library.find(located.shelved.document.id).place)
+            first, last = _span(outline, located) or (1, outline.lines)
+            found = [item for item in found if first <= item.line_start <= last]
         if left:
             notes.append(f"{len(left)} notes have just changed and are left out until they are indexed")
         return render_paragraphs(query, found, notes, start=start, limit=limit, budget=budget)
@@ -121,6 +129,7 @@ class Reader:
         types, budget = _types(file_types), self.service.budget(max_tokens)
         located = self._locate(locator) if locator else None
         path = f"{located.shelved.root}:{located.shelved.path}" if located else ""
+        path += f"#{located.fragment}" if located and located.fragment else ""
         vector = _unit(query_vector) if query_vector else None
         chosen = choose(self.service, model, vector.shape[0] if vector is not None else 0)
         near = Near(vector, chosen.identity, chosen.embedder, min_score, scan_limit, batch_size)
@@ -135,7 +144,7 @@ class Reader:
         )  # fmt: skip
         ranking = self.service.ask(request)
         notes = [note for note in (located.note if located else "",) if note]
-        return render(_scored(ranking, notes), self.service.terms_of, page, budget=budget)
+        return render(_scored(ranking, notes), self.service.terms_of, page, budget=budget, advice=_ADVICE)
 
     def recent(self, count: int) -> list[Shelved]:
         """Return the documents that were changed last."""
@@ -205,6 +214,15 @@ def _with_sections(
             )
         )  # fmt: skip
     return rows
+
+
+def _span(outline: Outline, located: Located) -> tuple[int, int] | None:
+    """Return the lines of the section that was meant; none for a whole document."""
+    if not located.fragment:
+        return None
+    place = match_section(outline.sections, located.fragment, located.shelved.document.id)
+    section = outline.sections[place]
+    return section.line_start, section.subtree_end
 
 
 def _scored(ranking: Ranking, notes: Sequence[str]) -> Ranking:

@@ -38,10 +38,13 @@ def address(hit: Hit, limit: int | None = None) -> str:
 
 def pages_of(section: Section) -> str:
     """Return the pages of a section for a list; empty when its document has none."""
-    if section.pages is None:
-        return ""
-    first, last = section.pages
-    return f" · p. {first}" if first == last else f" · p. {first}-{last}"
+    return f" · {page_span(section.pages)}" if section.pages else ""
+
+
+def page_span(pages: tuple[int, int]) -> str:
+    """Return a range of pages as readers write it."""
+    first, last = pages
+    return f"p. {first}" if first == last else f"p. {first}-{last}"
 
 
 def _explained(hit: Hit) -> list[str]:

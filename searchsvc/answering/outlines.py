@@ -2,9 +2,10 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import takewhile
 
-from searchsvc.answering.lines import clip, one_line
-from searchsvc.items import FileIndex, IndexRow, Reply, Tree, TreeRow
+from searchsvc.answering.lines import clip, one_line, page_span
+from searchsvc.items import FileIndex, IndexRow, Reply, Section, Tree, TreeRow
 from searchsvc.reading.outline import Outline
 from searchsvc.reading.sections import INTRO, PREAMBLE
 from searchsvc.tokens import cost
@@ -37,9 +38,20 @@ def make_tree(location: str, outline: Outline, within: int | None = None) -> Tre
                 line_end=section.line_end if alone else section.subtree_end,
                 cost=outline.costs[place] if alone else outline.subtree_cost(place),
                 depth=section.slug.count("/") + 1,
+                pages=_pages(sections, place, alone=alone),
             )
         )
     return Tree(location, outline.title, outline.lines, outline.cost, tuple(rows), outline.problems)
+
+
+def _pages(sections: Sequence[Section], place: int, *, alone: bool) -> tuple[int, int] | None:
+    """Return the pages of a section, given by its place, with those below it unless it stands alone."""
+    own = sections[place].pages
+    if own is None or alone:
+        return own
+    end = sections[place].subtree_end
+    below = takewhile(lambda section: section.line_start <= end, sections[place:])
+    return own[0], max(section.pages[1] for section in below if section.pages)
 
 
 def render_tree(tree: Tree, max_depth: int, budget: int, *, cap: int = 20_000, start: int = -1) -> Reply:
@@ -95,6 +107,7 @@ def _tree_reply(tree: Tree, rows: Sequence[TreeRow], left: str, budget: int, *, 
             "level": r.level,
             "lines": [r.line_start, r.line_end],
             "tokens": r.cost,
+            **({"pages": list(r.pages)} if r.pages else {}),
         }
         for r in rows
     )
@@ -103,7 +116,8 @@ def _tree_reply(tree: Tree, rows: Sequence[TreeRow], left: str, budget: int, *, 
 
 def _tree_line(row: TreeRow, limit: int) -> str:
     indent = "  " * (row.depth - 1)
-    return f"{indent}{clip(one_line(row.name), limit)} L{row.line_start}-{row.line_end} {row.cost}"
+    pages = f" {page_span(row.pages)}" if row.pages else ""
+    return f"{indent}{clip(one_line(row.name), limit)} L{row.line_start}-{row.line_end}{pages} {row.cost}"
 
 
 def make_file_index(location: str, outline: Outline, lines: Sequence[str]) -> FileIndex:

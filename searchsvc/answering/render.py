@@ -56,9 +56,13 @@ def open_page(query: str, size: int, cursor: str, deciding: Mapping[str, Any]) -
 
 
 def render(
-    ranking: Ranking, terms_of: TermsOf, page: Page, *, budget: int, detail: Detail = "auto"
-) -> Answer:
-    """Write the reply to a question; the ranking holds the hits of the page."""
+    ranking: Ranking, terms_of: TermsOf, page: Page, *, budget: int, detail: Detail = "auto",
+    advice: str = "",
+) -> Answer:  # fmt: skip
+    """Write the reply to a question; the ranking holds the hits of the page.
+
+    ``advice`` says how to read a section whole, for callers that ask another tool than semantic_search.
+    """
     notices = notice_lines(ranking.notices, budget // _NOTICES_PART - 2 * len(ranking.notices))
     if not ranking.hits:
         text = "\n".join([_nothing(ranking, page), *notices])
@@ -70,7 +74,7 @@ def render(
     notices = [f"{mark} {notice}".lstrip() for notice in notices]
     most = [
         *[_header(ranking, page, len(hits), mark), *notices],
-        *_footer(mark, max(hit.cost for hit in hits), sum(hit.cost for hit in hits), budget),
+        *_footer(mark, max(hit.cost for hit in hits), sum(hit.cost for hit in hits), budget, advice),
         _rest(mark, ranking.total, _cursor(page, len(hits))),
     ]
     packed = pack(
@@ -87,7 +91,7 @@ def render(
     lines = [_header(ranking, page, count, mark if is_quoting else ""), *notices, packed.text]
     costs = [hit.cost for hit, shape in packed.shown if shape != "full"]
     if packed.cut:
-        lines += _footer(mark, max(costs), packed.cut, budget)
+        lines += _footer(mark, max(costs), packed.cut, budget, advice)
     more = ranking.total - page.start - count
     cursor = _cursor(page, count) if more > 0 else ""
     if cursor:
@@ -103,12 +107,12 @@ def _header(ranking: Ranking, page: Page, shown: int, mark: str) -> str:
     return f"{first} of {total} sections{quoted}"
 
 
-def _footer(mark: str, longest: int, cut: int, budget: int) -> list[str]:
+def _footer(mark: str, longest: int, cut: int, budget: int, advice: str) -> list[str]:
     """Say what was cut and the call that returns it, unless the budget is too small to say so."""
     if budget < _ROOMY:
         return []
     wanted = min(max(2 * longest, 500), _MAX_ADVISED)
-    advice = f'To read one: path="<its id>", detail="full", max_tokens={wanted}.'
+    advice = advice or f'To read one: path="<its id>", detail="full", max_tokens={wanted}.'
     return [f"{mark} Not whole above: {cut} tok. {advice}".lstrip()]
 
 

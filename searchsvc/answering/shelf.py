@@ -96,11 +96,12 @@ def render_shelf(documents: Sequence[Document], start: int, limit: int, budget: 
 
 
 def render_opened(
-    document: Document, lines: Sequence[str], body_start: int, notes: Sequence[str], *,
+    document: Document, lines: Sequence[str], span: tuple[int, int], notes: Sequence[str], *,
     max_chars: int, budget: int, cursor: str,
 ) -> Reply:  # fmt: skip
-    """Show the text of a document from where a cursor points, verbatim, at most ``max_chars`` of it."""
-    body = "\n".join(lines[body_start - 1 :])
+    """Show lines of a document from where a cursor points, verbatim, at most ``max_chars`` characters."""
+    body_start, body_end = span
+    body = "\n".join(lines[body_start - 1 : body_end])
     start = _start(cursor, body)
     mark = mark_for([body])
     head = f"{mark} {clip(one_line(document.id), budget // 4)} · {clip(describe(document), budget // 4)}"

@@ -28,7 +28,7 @@ def tools_page() -> str:
     for name, tools in TOOLSETS.items():
         parts.append(f"## Toolset `{name}`")
         for tool in tools:
-            found = listed[tool.function.__name__]
+            found = listed[tool.called]
             parts += [f"### {found.name}", found.description or "", _table(found.parameters)]
             if tool.aliases:
                 others = ", ".join(f"`{alias}` for `{name}`" for alias, name in tool.aliases.items())

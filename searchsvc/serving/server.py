@@ -9,7 +9,7 @@ import signal
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mcp import MCPError
 from mcp.server.mcpserver import Context, MCPServer
@@ -19,41 +19,15 @@ from pydantic import ValidationError
 
 from searchsvc import __version__
 from searchsvc.background import Worker
-from searchsvc.config import Config
-from searchsvc.errors import IndexFault, SearchError
+from searchsvc.config import Config, with_imports
+from searchsvc.errors import SearchError
+from searchsvc.serving.desk import Desk, Desks
+from searchsvc.serving.resources import add_resources
 from searchsvc.serving.tool import Tool
-from searchsvc.serving.toolsets import choose, instructions
-
-if TYPE_CHECKING:
-    from searchsvc.service import Service
-
-_FIRST_INDEX_SECONDS = 20.0
-"""How long a question waits for an index that is being made for the first time."""
-
+from searchsvc.serving.toolsets import choose, instructions, is_served
 
 _UNSAID = frozenset(("title", "maxLength", "minLength", "maxItems", "additionalProperties"))
 _UNSAID_OF_RESULTS = _UNSAID | {"default", "description"}
-
-
-class Desk:
-    """What tools reach through the lifespan: the service, made in the background."""
-
-    def __init__(self, worker: Worker) -> None:
-        self._worker = worker
-
-    @property
-    def service(self) -> "Service":
-        """The service, whatever its state."""
-        return self._worker.service()
-
-    def ask(self) -> "Service":
-        """Return the service once it can answer; models load from now on, in the background."""
-        for slot in self.service.slots:
-            slot.start()
-        if not self._worker.wait_until_searchable(_FIRST_INDEX_SECONDS):
-            doing = self.service.activity() or "looking at files"
-            raise IndexFault(f"the index is being made for the first time ({doing}); ask again in a moment")
-        return self.service
 
 
 class Server(MCPServer[Desk]):
@@ -64,11 +38,16 @@ class Server(MCPServer[Desk]):
         self._aliases: dict[str, dict[str, str]] = {}
         for tool in tools:
             annotations = ToolAnnotations(
-                read_only_hint=True, idempotent_hint=True, open_world_hint=tool.is_open
+                read_only_hint=tool.is_reading,
+                destructive_hint=None if tool.is_reading else False,
+                idempotent_hint=True,
+                open_world_hint=tool.is_open,
             )
             described = inspect.getdoc(tool.function)
-            self.add_tool(tool.function, title=tool.title, description=described, annotations=annotations)
-            self._aliases[tool.function.__name__] = tool.aliases
+            self.add_tool(
+                tool.function, tool.called, title=tool.title, description=described, annotations=annotations
+            )
+            self._aliases[tool.called] = tool.aliases
         for listed in self.listed_tools():
             _slim(listed.parameters, _UNSAID)
             _slim(listed.output_schema, _UNSAID_OF_RESULTS)
@@ -165,21 +144,30 @@ def _explain(error: ValidationError) -> str:
 
 
 def make_server(config: Config, toolsets: str = "") -> Server:
-    """Build a server over a configuration; raise ``ConfigError`` for an unknown toolset."""
+    """Build a server over a configuration; raise ``ConfigError`` for an unknown toolset.
+
+    Imported documents are served beside the roots when the reader's tools are.
+    """
+    tools = choose(toolsets)
+    has_reader = is_served("reader", tools)
+    if has_reader:
+        config = with_imports(config)
 
     @asynccontextmanager
     async def lifespan(server: MCPServer[Desk]) -> AsyncIterator[Desk]:
         worker = Worker(config)
         worker.start()
         try:
-            yield Desk(worker)
+            yield desks.open(worker)
         finally:
             worker.stop()
 
-    tools = choose(toolsets)
-    return Server(
+    desks = Desks()
+    server = Server(
         "searchsvc", version=__version__, instructions=instructions(tools), lifespan=lifespan, tools=tools
     )
+    add_resources(server, desks, with_reader=has_reader)
+    return server
 
 
 def run(config: Config, toolsets: str = "") -> None:

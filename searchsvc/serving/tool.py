@@ -20,3 +20,12 @@ class Tool:
     """Other names that callers use for parameters; accepted, not advertised."""
     is_open: bool = False
     """Whether it may reach hosts that the operator allowed."""
+    is_reading: bool = True
+    """Whether it changes nothing but the index."""
+    name: str = ""
+    """As callers know it; empty for the name of the function."""
+
+    @property
+    def called(self) -> str:
+        """The name that is listed."""
+        return self.name or self.function.__name__

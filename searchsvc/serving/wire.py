@@ -46,6 +46,14 @@ def answer_to_wire(answer: Answer) -> WireAnswer:
     )
 
 
+def answer_reply(answer: Answer) -> CallToolResult:
+    """Return an answer as text, and the same facts as structured content."""
+    return CallToolResult(
+        content=[TextContent(type="text", text=answer.text)],
+        structured_content=answer_to_wire(answer).model_dump(mode="json", exclude_defaults=True),
+    )
+
+
 def reply_to_wire(reply: Reply) -> CallToolResult:
     """Translate the reply of a reading tool: blocks as they come, the same facts as structured content."""
     content: list[TextContent | ImageContent] = [
