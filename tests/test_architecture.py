@@ -42,6 +42,7 @@ BELOW = {*NOUNS, *WORDS, "reading", "importing", "embedding", "index", "ranking"
 JOINERS = {
     "indexing", "vault", "searching", "service", "background",
     "library", "images", "selecting", "documents", "functions",
+    "nearest", "locating", "reader", "reader_models", "shelving", "elsewhere",
     "batch", "models", "profiles", "estimate", "portable", "doctor", "priority",
 }  # fmt: skip
 
@@ -74,7 +75,11 @@ ROOMS = {
     "ranking": Room({"items", "errors", "index", *WORDS}, {"numpy"}, {"pathspec", "Stemmer"}),
     "answering": Room({"items", "graph_items", "errors", "reading", *WORDS}),
     **{name: Room(BELOW | JOINERS, {"numpy", "filelock"}) for name in JOINERS},
-    "serving": Room(NOUNS | {"background", "service", "answering", ""}, {"mcp", "pydantic"}, {"anyio"}),
+    "serving": Room(
+        NOUNS | {"background", "service", "locating", "reader_models", "answering", ""},
+        {"mcp", "pydantic", "anyio"},
+        ours_inside={"reader", "elsewhere", "shelving"},
+    ),
     "terminal": Room({"config", "errors"}, {"click"}, set(), {"service", "batch", "printing"}),
     "embedding_commands": Room(
         {"errors", "terminal"}, {"click"}, set(), {"service", "batch", "profiles", "estimate", "priority"}

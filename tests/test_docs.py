@@ -27,7 +27,7 @@ def test_the_newest_version_of_the_changelog_is_the_version_of_the_package():
 
 def test_the_readme_names_every_tool_and_every_command():
     for tool in (tool for tools in TOOLSETS.values() for tool in tools):
-        assert f"`{tool.function.__name__}`" in README
+        assert f"`{tool.called}`" in README
     for command in main.commands:
         assert f"searchsvc {command}" in README
 

@@ -83,9 +83,13 @@ def read_array(folder: Path, key: str) -> Array:
         with _HEADERS:
             return np.asarray(np.load(path, mmap_mode=mapped, allow_pickle=False))
     except (OSError, ValueError, EOFError) as error:
-        if isinstance(error, OSError) and error.errno in _NOT_OF_THE_FILE:
-            raise IndexFault(f"index cannot be opened: {error.strerror}; close other programs") from error
-        raise Damage(f"index file {path.name} is missing or damaged; {REBUILD}") from error
+        raise _unreadable(path, error) from error
+
+
+def _unreadable(path: Path, error: Exception) -> IndexFault:
+    if isinstance(error, OSError) and error.errno in _NOT_OF_THE_FILE:
+        return IndexFault(f"index cannot be opened: {error.strerror}; close other programs")
+    return Damage(f"index file {path.name} is missing or damaged; {REBUILD}")
 
 
 def is_complete(folder: Path) -> bool:
@@ -105,7 +109,11 @@ class RowFile:
         self._rows = rows
         if not hasattr(os, "pread") or not len(rows):
             return
-        self._descriptor = os.open(folder / f"{key}.npy", os.O_RDONLY)
+        path = folder / f"{key}.npy"
+        try:
+            self._descriptor = os.open(path, os.O_RDONLY)
+        except OSError as error:  # Swept since ``rows`` were opened, or too many files are open.
+            raise _unreadable(path, error) from error
         weakref.finalize(self, os.close, self._descriptor)
         self._offset = os.fstat(self._descriptor).st_size - rows.nbytes
 

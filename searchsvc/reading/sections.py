@@ -77,7 +77,9 @@ def _preamble(
 ) -> list[Section]:
     stop = headings[0].line_start - 1 if headings else len(lines)
     # Blank as CommonMark has it: nothing but spaces and tabs.
-    start = next((n for n in range(body_start, stop + 1) if lines[n - 1].strip(" \t")), None)
+    start = next(
+        (n for n in range(body_start, stop + 1) if lines[n - 1].strip(" \t") and n not in pages.lines), None
+    )
     if start is None:
         if headings or body_start == 1:
             return []

@@ -140,7 +140,7 @@ def instructions(tools: list[Tool]) -> str:
 
 def is_served(toolset: str, tools: list[Tool]) -> bool:
     """Tell whether the tools of a set are among those that are served."""
-    return set(TOOLSETS[toolset]) <= set(tools)
+    return all(tool in tools for tool in TOOLSETS[toolset])
 
 
 def choose(names: str) -> list[Tool]:

@@ -11,10 +11,10 @@ import pytest
 from index_world import TERMS, World, check_consistency
 
 from searchsvc.errors import IndexFault
-from searchsvc.index.arrays import read_array, write_arrays
+from searchsvc.index.arrays import RowFile, read_array, write_arrays
 from searchsvc.index.build import Writer
 from searchsvc.index.catalog import FORMAT_VERSION
-from searchsvc.index.faults import faults
+from searchsvc.index.faults import Damage, faults
 from searchsvc.index.profiles import ProfileCard
 
 REPAIRED = "index was damaged and is rebuilt, vectors are kept"
@@ -328,3 +328,9 @@ def test_arrays_of_every_shape_come_back_as_written(tmp_path):
         found = read_array(tmp_path / name, key)
         assert found.dtype == array.dtype
         np.testing.assert_array_equal(found, array)
+
+
+def test_rows_that_are_swept_after_their_map_was_opened_are_a_damage_and_no_crash(tmp_path):
+    rows = np.ones((4, 3), np.float32)
+    with pytest.raises(Damage, match=r"rows\.npy is missing"):
+        RowFile(tmp_path, "rows", rows)
