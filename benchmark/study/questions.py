@@ -57,7 +57,7 @@ class Question:
 
 
 def read_questions(file: Path) -> list[Question]:
-    """Read a question file, one JSON object a line; ``BenchmarkError`` names the line of what is malformed."""
+    """Read a question file, one JSON object a line; ``BenchmarkError`` names a malformed line."""
     if not file.is_file():
         raise BenchmarkError(f"no question file at {file}")
     questions: dict[str, Question] = {}
