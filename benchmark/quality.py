@@ -15,10 +15,10 @@ from typing import Any
 from benchmark.compare import Change, compare
 from benchmark.core import Query, Reply, Session, modes, read_queries, say
 from benchmark.errors import BenchmarkError, Parser, run_command
+from benchmark.machine import machine
 from benchmark.run import MAX_K
 from benchmark.scoring import DEPTH, score
 from benchmark.tables import markdown, mean, percentile
-from searchsvc import __version__
 from searchsvc.items import Mode
 from searchsvc.models import DEFAULT_MODEL
 
@@ -53,7 +53,7 @@ def _run(arguments: Sequence[str] | None) -> None:
     if baseline:
         print(f"\n## Differences from {given.baseline.name}\n\n{_changes_table(compare(runs, baseline))}")
     if given.json:
-        document = {"version": __version__, "runs": runs}
+        document = {"machine": machine(), "runs": runs}
         given.json.write_text(json.dumps(document, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
 
 

@@ -5,14 +5,11 @@ same questions of every engine in one run. Times of calls are CPU milliseconds o
 """
 
 import json
-import os
-import platform
 import sys
 import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import asdict
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +18,7 @@ from benchmark.core import Progress, make_config, say
 from benchmark.corpus import SourceFile, read_questions, read_sources, write_corpus
 from benchmark.errors import BenchmarkError, Parser, run_command
 from benchmark.inside import RandomModel, Stages, add_random_vectors, open_stages
+from benchmark.machine import machine
 from benchmark.memory import children_cpu_seconds, own_cpu_seconds
 from benchmark.peers import Texts, time_lexical_peers, time_vector_peers
 from benchmark.report import print_report
@@ -60,7 +58,7 @@ def _run(arguments: Sequence[str] | None) -> None:
     measured = [measure(files, questions, number) for number in given.sections]
     programs = {"help": asdict(processes.time_help()), "python": asdict(processes.time_python())}
     sources = [folder.resolve().name for folder in folders]
-    report = {"machine": _machine(), "sources": sources, "questions": len(questions)}
+    report = {"machine": machine(_ENGINES), "sources": sources, "questions": len(questions)}
     report |= {"sizes": measured, "programs": programs}
     verdicts = list(targets.judge(measured, programs))
     report["targets"] = [asdict(verdict) | {"met": verdict.met} for verdict in verdicts]
@@ -151,21 +149,6 @@ def _time_vectors_and_both(stages: Stages, questions: Sequence[str], count: int)
 
 def _plain(rows: Sequence[Timing]) -> list[dict[str, Any]]:
     return [asdict(row) for row in rows]
-
-
-def _machine() -> dict[str, Any]:
-    versions = {}
-    for name in _ENGINES:
-        try:
-            versions[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    return {
-        "python": platform.python_version(),
-        "system": f"{platform.system()} {platform.machine()}",
-        "cores": os.cpu_count(),
-        "versions": versions,
-    }
 
 
 if __name__ == "__main__":
