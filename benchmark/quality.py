@@ -8,10 +8,12 @@ Markdown table a mode and profile, and with ``--baseline`` the paired difference
 import json
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from benchmark.ablations import ABLATIONS, Ablation, chosen
 from benchmark.compare import Change, compare
 from benchmark.core import Query, Reply, Session, modes, read_queries, say
 from benchmark.errors import BenchmarkError, Parser, run_command
@@ -40,7 +42,10 @@ def _run(arguments: Sequence[str] | None) -> None:
     parser.add_argument("--k", type=int, default=DEPTH, help="results asked for, 10 to 200 (default 10)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write every figure and query here")
     parser.add_argument("--baseline", type=Path, metavar="FILE", help="an earlier --json to compare with")
+    parser.add_argument("--ablation", action="append", default=[], metavar="NAME", help="also with a part "
+                        f"taken out, repeatable: {', '.join(ABLATIONS)}, all")  # fmt: skip
     given = parser.parse_args(arguments)
+    ablations = chosen(given.ablation)
     if not DEPTH <= given.k <= MAX_K:
         raise BenchmarkError(f"--k is {given.k}, expected {DEPTH} to {MAX_K}")
     folders = find_sets(given.data)
@@ -48,12 +53,18 @@ def _run(arguments: Sequence[str] | None) -> None:
     profiles = given.profile or [DEFAULT_MODEL]
     wanted = given.mode or modes()
     runs = [run for folder in folders for run in measure(folder, wanted, profiles, given.k)]
+    changed = [run for folder in folders for run in ablated(folder, ablations, profiles[0], given.k)]
     for title, table in tables(runs):
         print(f"\n## {title}\n\n{table}")
     if baseline:
         print(f"\n## Differences from {given.baseline.name}\n\n{_changes_table(compare(runs, baseline))}")
+    for ablation in ablations:
+        with_it = [run for run in runs if (run["mode"], run["profile"]) == ("hybrid", profiles[0])]
+        without = [{**run, "profile": profiles[0]} for run in changed if run["profile"] == ablation.name]
+        title = f"{ablation.name}, against hybrid {profiles[0]}"
+        print(f"\n## {title}\n\n{_changes_table(compare(without, with_it))}")
     if given.json:
-        document = {"machine": machine(), "runs": runs}
+        document = {"machine": machine(), "runs": [*runs, *changed]}
         given.json.write_text(json.dumps(document, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
 
 
@@ -94,6 +105,27 @@ def measure(folder: Path, wanted: Sequence[Mode], profiles: Sequence[str], k: in
                 yield {
                     "set": folder.name, "mode": mode, "profile": shown, **asdict(session.facts),
                     "queries": rows,
+                }  # fmt: skip
+
+
+def ablated(folder: Path, ablations: Sequence[Ablation], profile: str, k: int) -> Iterator[Row]:
+    """Yield a hybrid run of a set for each ablation, which stands in the place of the profile."""
+    queries = read_queries(folder / "queries.jsonl")
+    for group in ([a for a in ablations if not a.embeds], *([a] for a in ablations if a.embeds)):
+        if not group:
+            continue
+        with ExitStack() as stack:
+            if group[0].embeds:
+                stack.enter_context(group[0].applied())
+            session = stack.enter_context(Session(folder / "corpus", profile))
+            for ablation in group:
+                say(f"{folder.name}: {ablation.name}")
+                with ablation.applied():
+                    replies = session.ask(queries, "hybrid", k)
+                    rows = [_row(query, reply) for query, reply in zip(queries, replies, strict=True)]
+                yield {
+                    "set": folder.name, "mode": "hybrid", "profile": ablation.name,
+                    **asdict(session.facts), "queries": rows,
                 }  # fmt: skip
 
 

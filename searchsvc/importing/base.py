@@ -5,7 +5,7 @@ from typing import Literal
 
 Kind = Literal["markdown", "pdf", "epub"]
 
-VERSION = 1
+VERSION = 2
 """Of the importers. Raised whenever one of them makes something else of the same file."""
 
 

@@ -11,14 +11,17 @@ from typing import Any
 
 from searchsvc.errors import ReadingError
 from searchsvc.importing.base import Book, Limits
+from searchsvc.importing.epub_contents import is_contents
+from searchsvc.importing.epub_depth import flatten
 from searchsvc.importing.epub_images import Pictures
-from searchsvc.importing.epub_links import HEADING, Place, Weave
+from searchsvc.importing.epub_links import HEADING_NUMBER, Place, Weave
 from searchsvc.importing.epub_marks import tidy_names
 from searchsvc.importing.epub_notes import Notes, find_notes, mark
 from searchsvc.importing.epub_package import Package, read_package
+from searchsvc.importing.epub_placing import place_notes
 from searchsvc.importing.epub_protection import refuse_protected
 from searchsvc.importing.epub_text import Chapter, convert_chapter
-from searchsvc.importing.epub_xml import decode, resolve_names, strip_declarations
+from searchsvc.importing.epub_xml import declared_entities, decode, resolve_names, strip_declarations
 from searchsvc.importing.epub_zip import Archive
 
 _KEPT_CHARACTERS = 10_000_000
@@ -77,7 +80,8 @@ class _Work:
             data = self.archive.read(name, _MAX_DOCUMENT_BYTES)
             if data is None:
                 continue
-            text = resolve_names(strip_declarations(decode(data)))
+            source = decode(data)
+            text = resolve_names(strip_declarations(source), declared_entities(source))
             characters += len(text)
             if characters > limit:
                 self.archive.notices.append(f"the text was cut: documents hold more than {limit} characters")
@@ -87,11 +91,13 @@ class _Work:
 
     def book(self) -> Book:
         """Convert everything."""
+        self._leave_out_contents()
         notes = find_notes(((path, self._soup(path)) for path in self.sources), self._known)
+        order = {path: index for index, path in enumerate(self.sources)}
         parts, length, definitions = list[_Part](), 0, dict[int, str]()
-        placed = dict[int, int]()
+        homes = dict[int, int]()
         for (path, _), number in notes.references.items():
-            placed.setdefault(number, list(self.sources).index(path))
+            homes.setdefault(number, order[path])
         for path in self.sources:
             part = self._convert(path, notes, definitions)
             length += len(part.text)
@@ -100,12 +106,17 @@ class _Work:
                 parts.append(part)
                 break
             parts.append(part)
-        for number in sorted(definitions):
-            index = placed.get(number, 0)
-            if index < len(parts):
-                parts[index].text += f"\n\n[^{number}]: " + _indented(definitions[number])
-        text = "\n\n".join(part.text.strip("\n") for part in parts if part.text.strip())
+        texts = place_notes([part.text for part in parts], homes, definitions)
+        text = "\n\n".join(text.strip("\n") for text in texts if text.strip())
         return self._finish(self.weave.finish(text, self._chapter_level(parts)))
+
+    def _leave_out_contents(self) -> None:
+        """Drop lists of contents; not what the navigation itself names, as that is more than a list."""
+        named = {entry.place.path for entry in self.package.entries}
+        for path in self.package.contents:
+            if path in self.sources and path not in named and len(self.sources) > 1:
+                if is_contents(self._soup(path)):
+                    del self.sources[path]
 
     def _finish(self, text: str) -> Book:
         if not text.strip():
@@ -145,6 +156,7 @@ class _Work:
             )
             soup = BeautifulSoup("", "html.parser")
         tidy_names(soup)
+        soup = flatten(soup, lambda text: BeautifulSoup(text, "html.parser"))
         if self.kept_characters + len(source) <= _KEPT_CHARACTERS:
             self.kept_characters += len(source)
             self.kept[path] = soup
@@ -155,27 +167,37 @@ class _Work:
         return Place(path, place.anchor) if path in self.sources else None
 
     def _convert(self, path: str, notes: Notes, definitions: dict[int, str]) -> _Part:
-        """Convert a document; one without headings gets those of the navigation."""
-        start = len(self.weave.levels)
-        text = self._markdown(path, notes, definitions, {})
+        """Convert a document; titles of the navigation become headings where it has none itself."""
         titles = {
             entry.place.anchor: (entry.title, entry.depth)
             for entry in reversed(self.package.entries)
             if entry.place.path == path
         }
-        if titles and text and HEADING not in text:
+        pages = len(self.pages)
+        text = self._markdown(path, notes, definitions, titles, is_certain=False)
+        if titles and text and not self._has_own_headings(text):
             self.kept.pop(path, None)
             known = {place.anchor for place in self.weave.places if place.path == path}
             titles = {anchor if anchor in known else "": title for anchor, title in titles.items()}
             for anchor in known:
                 self.weave.places.pop(Place(path, anchor), None)
-            start = len(self.weave.levels)
-            text = self._markdown(path, notes, definitions, titles)
+            del self.pages[pages:]
+            text = self._markdown(path, notes, definitions, titles, is_certain=True)
         self.kept.pop(path, None)
-        return _Part(text, start if HEADING in text else -1, path)
+        first = HEADING_NUMBER.search(text)
+        return _Part(text, int(first.group(1)) if first else -1, path)
+
+    def _has_own_headings(self, text: str) -> bool:
+        return not all(self.weave.is_named[int(number)] for number in HEADING_NUMBER.findall(text))
 
     def _markdown(
-        self, path: str, notes: Notes, definitions: dict[int, str], titles: dict[str, tuple[str, int]]
+        self,
+        path: str,
+        notes: Notes,
+        definitions: dict[int, str],
+        titles: dict[str, tuple[str, int]],
+        *,
+        is_certain: bool,
     ) -> str:
         soup = self._soup(path)
         mark(path, soup, notes)
@@ -184,7 +206,8 @@ class _Work:
             weave=self.weave,
             picture=self.pictures.name_of,
             known=self._known,
-            titles=titles,
+            titles=dict(titles),
+            is_certain=is_certain,
             max_page=self.limits.pages,
         )
         text = convert_chapter(chapter, soup)
@@ -201,12 +224,6 @@ class _Work:
         levels = [self.weave.levels[part.first_heading] for part in begun]
         counts = Counter(levels)
         return min(counts, key=lambda level: (-counts[level], level), default=1)
-
-
-def _indented(text: str) -> str:
-    """Return the text of a note, its later lines set in as they belong to it."""
-    lines = text.split("\n")
-    return "\n".join([lines[0], *("    " + line if line.strip() else "" for line in lines[1:])])
 
 
 def _plain(text: str) -> str:

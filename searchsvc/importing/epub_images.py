@@ -1,8 +1,11 @@
 """Images of a book -> assets with names of our own."""
 
+import base64
+import hashlib
 import posixpath
 import re
 import unicodedata
+from urllib.parse import unquote
 
 from searchsvc.importing.base import Asset, Limits
 from searchsvc.importing.epub_links import resolve
@@ -22,6 +25,7 @@ _SVG = re.compile(
     re.DOTALL,
 )
 _SNIFFED = 4096
+IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".avif", ".bmp", ".tif", ".tiff", ".svg")
 _OTHER = re.compile(r"[^a-z0-9]+")
 _MAX_STEM = 60
 _RESERVED = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)")
@@ -41,6 +45,8 @@ class Pictures:
 
     def name_of(self, base: str, source: str) -> str:
         """Return the name of the asset for an image of the document ``base``; empty when it cannot be had."""
+        if source[:5].lower() == "data:":
+            return self._embedded(source)
         place = resolve(base, source)
         path = self._archive.find(place.path) if place.path else ""
         key = path or source[:500]
@@ -55,7 +61,7 @@ class Pictures:
     def _take(self, path: str, *, is_outside: bool) -> str:
         limits = self._limits
         if is_outside:
-            return self._lose("not in the book but elsewhere, or embedded in the text")
+            return self._lose("not in the book but elsewhere")
         if not path:
             return self._lose("missing in the archive")
         if len(self.assets) >= limits.images:
@@ -67,6 +73,35 @@ class Pictures:
         if data is None or not suffix:
             return self._lose("damaged, or of an unknown kind")
         name = self._new_name(path, suffix)
+        self.assets.append(Asset(name, data))
+        return name
+
+    def _embedded(self, source: str) -> str:
+        """Return the name for an image that stands in the text itself."""
+        key = hashlib.sha256(source.encode("utf-8", "replace")).hexdigest()
+        if key not in self._names:
+            self._names[key] = self._decode(source)
+        return self._names[key]
+
+    def _decode(self, source: str) -> str:
+        limits = self._limits
+        head, _, coded = source.partition(",")
+        if not head.lower().endswith(";base64"):
+            return self._lose("damaged, or of an unknown kind")
+        if len(coded) > limits.image_bytes * 3 // 2 + 4:
+            return self._lose(f"larger than {limits.image_bytes} bytes")
+        if len(self.assets) >= limits.images:
+            return self._lose(f"a document has at most {limits.images}")
+        try:
+            data = base64.b64decode("".join(unquote(coded).split()))
+        except ValueError:
+            data = b""
+        if len(data) > limits.image_bytes:
+            return self._lose(f"larger than {limits.image_bytes} bytes")
+        suffix = suffix_of(data)
+        if not suffix:
+            return self._lose("damaged, or of an unknown kind")
+        name = self._new_name("image", suffix)
         self.assets.append(Asset(name, data))
         return name
 

@@ -4,6 +4,8 @@ import re
 from typing import Any
 
 from searchsvc.importing.epub_links import HEADING
+from searchsvc.importing.epub_notes import DEFINITION
+from searchsvc.importing.epub_placing import take_marks
 
 TICKS = re.compile(r"`+")
 _UP = str.maketrans("0123456789+-=()n", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁿ")
@@ -22,9 +24,12 @@ class SimpleRules:
         """Convert code inside a line."""
         if "_noformat" in parent_tags or not text.strip() or "\n\n" in text or HEADING in text:
             return text
+        text, notes = take_marks(text)
+        if not text.strip():
+            return text + notes
         head = " " if text[0] == " " else ""
         tail = " " if text[-1] == " " else ""
-        return head + code_span(" ".join(text.split())) + tail
+        return head + code_span(" ".join(text.split())) + notes + tail
 
     convert_kbd = convert_samp = convert_tt = convert_code
 
@@ -66,7 +71,13 @@ class SimpleRules:
 
     def convert_hr(self, el: Any, text: str, parent_tags: set[str]) -> str:
         """Convert a rule; not to dashes, which begin front matter."""
-        return "\n\n***\n\n"
+        after = el.find_next_sibling()
+        are_notes = after is not None and (DEFINITION in after.attrs or after.find(attrs={DEFINITION: True}))
+        return "" if are_notes else "\n\n***\n\n"
+
+    def convert_xbreak(self, el: Any, text: str, parent_tags: set[str]) -> str:
+        """Convert what stands for the end of a paragraph."""
+        return " " if parent_tags & {"_inline", "_noformat"} else "\n\n"
 
     def convert_q(self, el: Any, text: str, parent_tags: set[str]) -> str:
         """Convert a short quotation."""
@@ -91,6 +102,11 @@ class SimpleRules:
         return _wrapped(text, "**", parent_tags & {"strong", "b", "dt", "_noformat"})
 
     convert_b = convert_strong
+
+    def convert_input(self, el: Any, text: str, parent_tags: set[str]) -> str:
+        """Convert the box of a task; all others are left out."""
+        box = "[x]" if "checked" in el.attrs else "[ ]"
+        return box if str(el.next_sibling or "")[:1].isspace() else box + " "
 
     def convert_figure(self, el: Any, text: str, parent_tags: set[str]) -> str:
         """Convert a figure."""

@@ -15,6 +15,7 @@ from searchsvc.reading.slugs import Slugger, slug
 from searchsvc.reading.structure import plain_text
 
 HEADING, LINK, LINK_TEXT, LINK_END = "\x05", "\x02", "\x03", "\x04"
+HEADING_NUMBER = re.compile(f"^{HEADING}(\\d+){HEADING}", re.MULTILINE)
 GUARD = "\x06"
 """Stands before a character that has to be escaped at the start of a line."""
 KEPT_BLANK = "\x12"

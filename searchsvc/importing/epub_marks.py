@@ -4,10 +4,14 @@ import re
 from itertools import islice
 from typing import Any
 
+from searchsvc.importing.epub_code import classes_of
+
 HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
 CONTAINERS = frozenset(("[document]", "html", "body", "div", "section", "article"))
 PLAIN = CONTAINERS | {"p", "span"}
 """Elements that a page mark may stand in without breaking anything."""
+BREAK = "xbreak"
+"""An element of ours: ends a paragraph where the element that did was taken out."""
 BOXES = frozenset(("li", "blockquote", "table", "td", "th", "dl", "dt", "dd", "_box", "_noformat"))
 """A heading inside one of these is no heading of the book."""
 DROPPED = frozenset(
@@ -23,9 +27,9 @@ _LISTS_OF_CONTENTS = frozenset(("toc", "landmarks", "page-list", "loi", "lot", "
 _HIDDEN = re.compile(r"(?:display:none|visibility:hidden)", re.IGNORECASE)
 _NUMBER = re.compile(r"\s*(?:page|p\.|pg\.?)?\s*0*([1-9]\d{0,6})\.?\s*", re.IGNORECASE)
 _ID_NUMBER = re.compile(r"(?:page|pg|p)[_\-]?0*([1-9]\d{0,6})", re.IGNORECASE)
-_TEX = re.compile(r"[\\^_{}]")
-_MAX_STYLE = 2_000
+_MAX_STYLE, _UP = 2_000, 3
 _FEW, _SHORT = 40, 40
+_FIGURES = frozenset(("figure", "fig", "image", "illustration", "figcenter", "caption-image"))
 
 
 def kinds(node: Any) -> set[str]:
@@ -48,11 +52,18 @@ def short_text(node: Any) -> str:
 def is_dropped(node: Any) -> bool:
     """Tell whether readers see nothing of an element, or only a list of what is there anyway."""
     if node.name in DROPPED or "hidden" in node.attrs:
-        return True
+        return node.name != "input" or not is_check_box(node)
     style = node.attrs.get("style")
     if style and _HIDDEN.search("".join(str(style)[:_MAX_STYLE].split())):
         return True
     return node.attrs.get("x-name") == "nav" and bool(kinds(node) & _LISTS_OF_CONTENTS)
+
+
+def is_check_box(node: Any) -> bool:
+    """Tell whether an element is the box of a task in a list."""
+    return str(node.get("type") or "").lower() == "checkbox" and any(
+        above.name == "li" for above in islice(node.parents, _UP)
+    )
 
 
 def page_number(node: Any) -> int | None:
@@ -64,22 +75,6 @@ def page_number(node: Any) -> int | None:
             return int(found.group(1))
     found = _ID_NUMBER.fullmatch(str(node.get("id") or ""))
     return int(found.group(1)) if found else 0
-
-
-def formula(node: Any) -> tuple[str, bool]:
-    """Return a formula as text, and whether that is TeX."""
-    text = str(node.get("alttext") or "").strip()
-    notes = node.find_all("annotation")
-    if not text:
-        text = next(
-            (" ".join(note.get_text().split()) for note in notes if "tex" in str(note.get("encoding"))), ""
-        )
-    if not text:
-        inside = {id(part) for note in notes for part in note.find_all(string=True)}
-        text = " ".join(
-            "".join(part for part in node.find_all(string=True) if id(part) not in inside).split()
-        )
-    return text, bool(_TEX.search(text))
 
 
 def tidy_names(soup: Any) -> None:
@@ -96,10 +91,22 @@ def tidy_names(soup: Any) -> None:
                 node.name = "div"
 
 
+def is_figure(node: Any) -> bool:
+    """Tell whether a plain box is what a figure was before there was an element for it."""
+    return bool(_FIGURES & {name.lower() for name in classes_of(node)}) and len(node.contents) <= _FEW
+
+
+def _is_caption(node: Any) -> bool:
+    return node.name == "figcaption" or (
+        node.name in ("p", "div", "span") and any("caption" in name.lower() for name in classes_of(node))
+    )
+
+
 def settle_caption(figure: Any) -> None:
     """Give the only image of a figure without a text of its own the caption, which is then not said twice."""
-    images, captions = figure.find_all(["img", "image"]), figure.find_all("figcaption")
-    if len(images) != 1 or len(captions) != 1 or images[0].name != "img":
+    images = figure.find_all(["img", "image"])
+    captions = [] if len(images) != 1 else figure.find_all(_is_caption)
+    if len(captions) != 1 or images[0].name != "img" or captions[0].find(["img", "pre", "table", "p"]):
         return
     text = " ".join(captions[0].get_text().split())
     alt = " ".join(str(images[0].get("alt") or "").split())

@@ -35,6 +35,8 @@ class Package:
     documents: list[str] = field(default_factory=list)
     """Names of members, in reading order."""
     entries: list[Entry] = field(default_factory=list)
+    contents: set[str] = field(default_factory=set)
+    """Documents that are said to be the table of contents."""
 
 
 def read_package(archive: Archive) -> Package:
@@ -55,6 +57,7 @@ def read_package(archive: Archive) -> Package:
             "the EPUB has an empty reading order (spine): no chapter was found in it; "
             "open it in an EPUB editor to repair it, or get another copy"
         )
+    package.contents = _read_contents(archive, name, root)
     try:
         package.entries = _read_navigation(archive, name, root, items)
     except ReadingError as error:
@@ -121,6 +124,14 @@ def _read_spine(
             package.documents.append(name)
     package.documents = list(dict.fromkeys([*package.documents, *aside]))
     return missing
+
+
+def _read_contents(archive: Archive, base: str, root: Element) -> set[str]:
+    sources = [
+        item.get("href", "") for item in root.iter("item") if "nav" in item.get("properties", "").split()
+    ]
+    sources += [ref.get("href", "") for ref in root.iter("reference") if ref.get("type", "").lower() == "toc"]
+    return {archive.find(resolve(base, source).path) for source in sources if source}
 
 
 def _is_text(item: Element, name: str) -> bool:

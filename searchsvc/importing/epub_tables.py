@@ -5,7 +5,10 @@ from dataclasses import dataclass
 from typing import Any
 
 _PARTS = ("tr", "td", "th", "tbody", "thead", "tfoot", "caption", "table")
-_BLOCKS = ("table", "ul", "ol", "dl", "pre", "blockquote")
+_LISTS = ("ul", "ol")
+_BLOCKS = (*_LISTS, "table", "dl", "pre", "blockquote")
+_LISTED = 300
+"""Characters that a list in a cell may have."""
 CELL, SPAN, ROW, CAPTION = "\x0e", "\x0f", "\x10", "\x11"
 """Marks between the parts of a table while it is put together."""
 _MAX_COLUMNS, _MAX_CELLS = 100, 200_000
@@ -23,10 +26,20 @@ class _Cell:
 
 def is_layout(table: Any) -> bool:
     """Tell whether a table cannot be one in Markdown: it holds blocks, or has one column or row."""
-    if table.get("role") in ("presentation", "none") or table.find(_BLOCKS) is not None:
+    if table.get("role") in ("presentation", "none") or table.find(_holds_too_much) is not None:
         return True
     rows = table.find_all("tr")
     return len(rows) < 2 or not any(len(row.find_all(["td", "th"], limit=2)) > 1 for row in rows)
+
+
+def _holds_too_much(node: Any) -> bool:
+    """Tell whether an element fits no cell: short lists do, where heads of columns say what they are."""
+    if node.name not in _LISTS:
+        return node.name in _BLOCKS
+    table = node.find_parent("table")
+    if table is None or table.find("th") is None or node.find(_BLOCKS) is not None:
+        return True
+    return len(node.get_text()) > _LISTED
 
 
 def flatten_layout(table: Any) -> None:
@@ -40,6 +53,8 @@ class TableRules:
 
     def convert_td(self, el: Any, text: str, parent_tags: set[str]) -> str:
         """Convert a cell."""
+        if "table" not in parent_tags:
+            return f"\n\n{text.strip()}\n\n"
         columns, rows = (_span(el.get(name)) for name in ("colspan", "rowspan"))
         return f"{CELL}{columns},{rows}{SPAN}{' '.join(text.split())}"
 
@@ -47,17 +62,21 @@ class TableRules:
 
     def convert_tr(self, el: Any, text: str, parent_tags: set[str]) -> str:
         """Convert a row."""
-        return ROW + text
+        return ROW + text if "table" in parent_tags else f"\n\n{text.strip()}\n\n"
 
     def convert_caption(self, el: Any, text: str, parent_tags: set[str]) -> str:
         """Convert the caption of a table."""
-        return f"{CAPTION}{' '.join(text.split())}{CAPTION}"
+        folded = " ".join(text.split())
+        return f"{CAPTION}{folded}{CAPTION}" if "table" in parent_tags else f"\n\n{folded}\n\n"
 
     def convert_table(self, el: Any, text: str, parent_tags: set[str]) -> str:
         """Put a table together; its first row is the head, as Markdown wants one."""
         pieces = text.split(CAPTION)
         captions, body = [piece for piece in pieces[1::2] if piece], "".join(pieces[::2])
-        rows = _spread([_cells(row) for row in body.split(ROW)[1:]])
+        # What stands between rows is no cell, but text of the book.
+        lead, *parts = body.split(ROW)
+        captions += [lead.strip()] if lead.strip() else []
+        rows = _spread([_cells(row) for row in parts])
         width = max((len(row) for row in rows), default=0)
         lines = ["| " + " | ".join(row + [""] * (width - len(row))) + " |" for row in rows]
         if lines:
@@ -72,7 +91,10 @@ def _span(value: Any) -> int:
 
 def _cells(row: str) -> list[_Cell]:
     cells = []
-    for piece in row.split(CELL)[1:]:
+    lead, *pieces = row.split(CELL)
+    if lead.strip():
+        pieces.insert(0, f"1,1{SPAN}{' '.join(lead.split())}")
+    for piece in pieces:
         spans, _, text = piece.partition(SPAN)
         columns, _, rows = spans.partition(",")
         cells.append(_Cell(_BAR.sub(r"\\|", text.strip()), int(columns), int(rows)))

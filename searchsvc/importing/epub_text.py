@@ -11,6 +11,10 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
+from searchsvc.importing.epub_code import code_language, is_line_number
+from searchsvc.importing.epub_depth import MAX_DEPTH
+from searchsvc.importing.epub_formulas import formula, tex_of
+from searchsvc.importing.epub_images import IMAGE_SUFFIXES
 from searchsvc.importing.epub_inline import TICKS, SimpleRules, code_span, join_emphasis
 from searchsvc.importing.epub_links import GUARD, HEADING, KEPT_BLANK, Place, Weave, external, resolve
 from searchsvc.importing.epub_marks import (
@@ -19,19 +23,18 @@ from searchsvc.importing.epub_marks import (
     DROPPED,
     HEADINGS,
     PLAIN,
-    formula,
     is_dropped,
+    is_figure,
     number_items,
     page_number,
     settle_caption,
 )
 from searchsvc.importing.epub_notes import DEFINITION, REFERENCE, is_backlink
+from searchsvc.importing.epub_placing import reference, take_marks
 from searchsvc.importing.epub_tables import TableRules, flatten_layout, is_layout
 
 NOTE = "_note"
 """Stands among the parents of what is in a note."""
-_MAX_DEPTH = 60
-"""Of tags in tags; the text of deeper ones is kept, their kind is not."""
 _SPECIAL = re.compile(
     r"[\\`*]|(?<!\w)_|_(?!\w)|<(?=[A-Za-z/!?])|&(?=#?\w{1,40};)|~(?=~)|(?<=~)~|!$|!(?=\[)"
     r"|(?<!\S)#(?=[^\s#])|\[(?![^\[\]^]{1,200}\](?:[^\[(:]|$))"
@@ -40,9 +43,6 @@ _BRACKETS = re.compile(r"(?<!\\)([\[\]])")
 _LINE_STARTER = re.compile(
     r"^\s*(?:\d{1,9}(?=[.)](?:\s|$)))?(?=#{1,6}(?:\s|$)|[-+](?:\s|$)|>|[.)](?:\s|$)|[=-]+\s*$)"
 )
-_NOTE_MARK = re.compile(r"\[\^\d+\]")
-_LANGUAGE = re.compile(r"[A-Za-z][\w+#.-]{0,20}")
-_LANGUAGE_PREFIX = re.compile(r"(?:language-|lang-|brush:\s?|highlight-source-)")
 _LEADING_MARK = re.compile(r"^(?:\\?\[\\?\]|\\?[\s.:)\]]|\x06)+")
 _BLANK_LINES = re.compile(r"\n{3,}")
 _BLANK_ENDS = re.compile(r"^[ \t]+$|(?<![ \t])[ \t]+(?=\n\n)", re.MULTILINE)
@@ -60,6 +60,8 @@ class Chapter:
     """A place -> the same with the name of its document as the archive has it; ``None`` if nowhere."""
     titles: dict[str, tuple[str, int]] = field(default_factory=dict)
     """Ids that a heading is made for: its text and level; the empty id is the start."""
+    is_certain: bool = False
+    """Whether all of those become headings; else those only whose paragraph says the title."""
     definitions: dict[int, str] = field(default_factory=dict)
     """Filled: the text of notes by their number."""
     pages: list[int] = field(default_factory=list)
@@ -116,7 +118,7 @@ class _Rules(SimpleRules, TableRules):
 
     def _convert(self, node: Any, parents: set[str]) -> str:
         name = node.name
-        if self.chapter.depth > _MAX_DEPTH:
+        if self.chapter.depth > MAX_DEPTH:
             self.chapter.see_text()
             return self.escape(" ".join(node.get_text(" ").split()), parents)
         if name == "pre":
@@ -125,6 +127,9 @@ class _Rules(SimpleRules, TableRules):
             self.chapter.see_text()
             text, is_code = formula(node)
             return code_span(text) if is_code else self.escape(text, parents)
+        if name in ("span", "div", "p") and (tex := tex_of(node)):
+            self.chapter.see_text()
+            return code_span(tex) if name == "span" else f"\n\n{code_span(tex)}\n\n"
         if name == "svg":
             return self._drawing(node, parents)
         if name == "table" and is_layout(node):
@@ -132,7 +137,7 @@ class _Rules(SimpleRules, TableRules):
             parents = parents | {"_box"}
         elif name == "ol":
             number_items(node)
-        elif name == "figure":
+        elif name == "figure" or (name == "div" and is_figure(node)):
             settle_caption(node)
         elif name in HEADINGS and not parents & BOXES:
             self._begin_heading(node)
@@ -172,7 +177,8 @@ class _Rules(SimpleRules, TableRules):
         number = chapter.weave.heading(chapter.titles[name][1], is_named=True)
         title = self.escape(chapter.titles.pop(name)[0], {"h1"})
         chapter.waiting_titles.append(f"{HEADING}{number}{HEADING}{title}")
-        chapter.see_heading(number)
+        if chapter.is_certain:
+            chapter.see_heading(number)
 
     def _put_before(self, text: str, node: Any, parents: set[str]) -> str:
         """Return a piece of text with the marks and titles in front that were met inside it.
@@ -185,10 +191,12 @@ class _Rules(SimpleRules, TableRules):
             chapter.waiting_pages.clear()
         is_block = node.name not in CONTAINERS and parents <= CONTAINERS
         if chapter.waiting_titles and is_block and text.strip():
-            marks += chapter.waiting_titles
+            plain, notes = take_marks(text)
+            is_said = is_same(chapter.waiting_titles[-1], plain)
+            if is_said or chapter.is_certain:
+                marks += chapter.waiting_titles if chapter.is_certain else chapter.waiting_titles[-1:]
             chapter.waiting_titles.clear()
-            if is_same(marks[-1], text):
-                text = ""
+            text = notes if is_said else text
         return "\n\n" + "\n\n".join(marks) + "\n\n" + text if marks else text
 
     def _page_mark(self, number: int, parents: set[str]) -> str:
@@ -202,6 +210,8 @@ class _Rules(SimpleRules, TableRules):
         return ""
 
     def _begin_heading(self, node: Any) -> None:
+        if not self.chapter.is_certain:
+            self.chapter.waiting_titles.clear()
         number = self.chapter.weave.heading(int(node.name[1]))
         self.chapter.see_heading(number)
         node["x-heading"] = number
@@ -213,9 +223,9 @@ class _Rules(SimpleRules, TableRules):
         if not isinstance(number, int):
             return f" {text.strip()} " if "_inline" in parent_tags else f"\n\n{text.strip()}\n\n"
         self.chapter.see_heading(number)
-        images, notes = "\n\n".join(chapter.hoisted), "".join(_NOTE_MARK.findall(text))
+        images, (text, notes) = "\n\n".join(chapter.hoisted), take_marks(text)
         chapter.hoisted.clear()
-        title = " ".join(_NOTE_MARK.sub("", text).split())
+        title = " ".join(text.split())
         if not title:
             title = " ".join(self.escape(image.get("alt", ""), {"h1"}) for image in el.find_all("img"))
             title = " ".join(title.split())
@@ -226,7 +236,7 @@ class _Rules(SimpleRules, TableRules):
         """Convert a link, or the reference of a note."""
         label = el.attrs.get(REFERENCE)
         if isinstance(label, int):
-            return f"[^{label}]"
+            return reference(label)
         href = el.get("href") or ""
         inner = text.strip()
         if not inner or not href or "_noformat" in parent_tags or HEADING in text or "\n\n" in text:
@@ -279,17 +289,21 @@ class _Rules(SimpleRules, TableRules):
 
     def convert_object(self, el: Any, text: str, parent_tags: set[str]) -> str:
         """Convert an object that is an image; of others, what stands in for them."""
-        is_image = str(el.get("type", "")).startswith("image/")
-        return self._image(el.get("data") or "", text.strip(), parent_tags) if is_image else text
+        source, kind = str(el.get("data") or el.get("src") or ""), str(el.get("type") or "")
+        is_image = kind.startswith("image/") or (not kind and source.lower().endswith(IMAGE_SUFFIXES))
+        return self._image(source, text.strip(), parent_tags) if is_image else text
+
+    convert_embed = convert_object
 
     def _code_block(self, node: Any, parents: set[str]) -> str:
         self.chapter.see_text()
         pieces: list[str] = []
         part: Any
         for part in node.descendants:
-            holder = part.parent.name
+            holder: Any = part.parent
             if isinstance(part, str):
-                if type(part).__name__ in ("NavigableString", "CData") and holder not in DROPPED:
+                is_text = type(part).__name__ in ("NavigableString", "CData") and holder.name not in DROPPED
+                if is_text and not is_line_number(holder):
                     pieces.append(str(part))
             elif part.name == "br":
                 pieces.append("\n")
@@ -305,31 +319,11 @@ class _Rules(SimpleRules, TableRules):
         fence = "`" * max(3, 1 + max((len(run) for run in TICKS.findall(code)), default=0))
         # Blank lines of code are kept from those who fold blank lines by a character that goes at the end.
         lines = "\n".join(line or KEPT_BLANK for line in code.split("\n"))
-        return f"\n\n{fence}{_language(node)}\n{lines}\n{fence}\n\n"
+        return f"\n\n{fence}{code_language(node)}\n{lines}\n{fence}\n\n"
 
 
 def _escaped(found: re.Match[str]) -> str:
     return "\\" + found.group()
-
-
-def _language(node: Any) -> str:
-    """Return the language of code as its class says it, or as that of the code inside says it."""
-    inner = node.find("code")
-    for element in (node, inner):
-        if element is None:
-            continue
-        classes = element.get("class") or []
-        names = classes if isinstance(classes, list) else str(classes).split()
-        told = [element.get("data-code-language"), element.get("data-lang"), *map(_of_class, names)]
-        for name in told:
-            if name and _LANGUAGE.fullmatch(str(name)):
-                return str(name).lower()
-    return ""
-
-
-def _of_class(name: str) -> str:
-    found = _LANGUAGE_PREFIX.match(name)
-    return name[found.end() :] if found else ""
 
 
 def is_same(marked: str, text: str) -> bool:
@@ -358,7 +352,8 @@ def convert_chapter(chapter: Chapter, soup: Any) -> str:
     text: str = converter.convert_soup(soup)
     chapter.see_text()
     marks = [f"<!-- page {number} -->" for number in chapter.waiting_pages]
-    text = "\n\n".join([*chapter.waiting_titles, text.strip(), *marks])
+    titles = chapter.waiting_titles if chapter.is_certain else []
+    text = "\n\n".join([*titles, text.strip(), *marks])
     return tidy_lines(text)
 
 

@@ -5,6 +5,7 @@ Entities that a document declares are never expanded, so none can grow; those th
 
 import codecs
 import re
+from html import unescape
 from html.entities import html5
 from xml.etree import ElementTree
 
@@ -31,6 +32,11 @@ _REFERENCE = re.compile(r"&(?:([A-Za-z][A-Za-z0-9]{0,40});|#\d{1,7};|#[xX][0-9A-
 _XML_NAMES = frozenset(("amp", "lt", "gt", "quot", "apos"))
 _PREFIX = re.compile(r"\{[^}]*\}")
 _CDATA = "<![CDATA["
+_SUBSET_SIGN = re.compile(r"""[\]"']|<!--""")
+_ENTITY = re.compile(r"""<!ENTITY\s+([\w.:\-]{1,100})\s+(["'])((?:(?!\2)[^<]){0,1000})\2\s*>""")
+_OTHER = re.compile(r"&(?!#?\w{1,10};)|&(?!#)(?!(?:amp|lt|gt|quot|apos|nbsp);)")
+"""A reference that is not to a character."""
+_MAX_SUBSET, _MAX_GROWTH = 100_000, 1_000_000
 
 
 def decode(data: bytes) -> str:
@@ -94,8 +100,21 @@ def _declaration(text: str, start: int) -> tuple[int, str]:
     bracket = text.find("[", start, plain)
     if bracket < 0:
         return plain, ""
-    closing = _after(text, "]", bracket)
-    return _after(text, ">", closing), ""
+    # Brackets and signs in quotes and comments do not end the declarations.
+    return _after(text, ">", _end_of_subset(text, bracket + 1)), ""
+
+
+def _end_of_subset(text: str, start: int) -> int:
+    place = start
+    while found := _SUBSET_SIGN.search(text, place):
+        sign = found.group()
+        if sign == "]":
+            return found.end()
+        end = "-->" if sign == "<!--" else sign
+        place = text.find(end, found.end()) + len(end)
+        if place < found.end():
+            break
+    return _after(text, "]", start)
 
 
 def _after(text: str, mark: str, start: int) -> int:
@@ -123,9 +142,35 @@ def parse_xml(data: bytes, name: str) -> Element:
     return root
 
 
-def resolve_names(text: str) -> str:
-    """Put characters for the entities that HTML names; other references become text, as declared ones do."""
-    return _REFERENCE.sub(_known, text)
+def declared_entities(text: str) -> dict[str, str]:
+    """Return what the document type says of short texts; those made of other ones are not among them."""
+    start = text.find("<!DOCTYPE", 0, _HEAD_BYTES)
+    if start < 0:
+        return {}
+    subset = text[start : min(_declaration(text, start)[0], start + _MAX_SUBSET)]
+    found = {name: value for name, _, value in _ENTITY.findall(subset)}
+    plain = {name: unescape(value) for name, value in found.items() if not _OTHER.search(value)}
+    return {name: value for name, value in plain.items() if name not in html5 and name not in _XML_NAMES}
+
+
+def resolve_names(text: str, declared: dict[str, str] | None = None) -> str:
+    """Put characters for the entities that HTML names, and for declared ones; other references become text.
+
+    Those declared make a text longer by so much at most: what is beyond stays a reference.
+    """
+    if not declared:
+        return _REFERENCE.sub(_known, text)
+    left = _MAX_GROWTH
+
+    def known(found: re.Match[str]) -> str:
+        nonlocal left
+        value = declared.get(found.group(1) or "")
+        if value is None or len(value) > left:
+            return _known(found)
+        left -= len(value)
+        return value.replace("&", "&amp;").replace("<", "&lt;")
+
+    return _REFERENCE.sub(known, text)
 
 
 def _known(found: re.Match[str]) -> str:

@@ -7,8 +7,11 @@ their bytes are those of an image. Every other reference stays as it is written.
 import os
 import re
 import stat
+import unicodedata
 from collections import Counter
+from collections.abc import Iterator
 from html import escape
+from itertools import islice
 from pathlib import Path
 
 from searchsvc.errors import ReadingError
@@ -31,7 +34,13 @@ _MAGIC = (
     (".tif", re.compile(rb"II[*+]\x00|MM\x00[*+]")),
     (".svg", re.compile(rb"(\xef\xbb\xbf)?\s*<(svg[\s>]|(\?xml|!).{0,2000}?<svg[\s>])", re.DOTALL)),
 )  # fmt: skip
+_OURS = re.compile(r"assets/(image-\d{4,9})", re.IGNORECASE)
+"""Names as those of copies. Where a document has them already, they are not given again."""
+_SIZE = re.compile(r"(?:^|\s*\\?\|)\s*\d{1,5}(?:x\d{1,5})?\s*$")
+"""How large an image is to be drawn, which stands where its caption does."""
 _SNIFFED_BYTES = 4_096
+_MAX_SEARCHED = 20_000
+"""Files below the folder of a document among which one is looked for that is not where it is said."""
 _MAX_NAME = 80
 
 
@@ -45,7 +54,7 @@ def convert(data: bytes, limits: Limits, folder: Path) -> Book:
     text = decode(data)
     front = read_front_matter(text.lines)
     structure = read_structure(text.lines, front.lines + 1)
-    found = _Images(folder, limits)
+    found = _Images(folder, limits, {name.lower() for line in text.lines for name in _OURS.findall(line)})
     body = _rewritten(text.lines, front.lines + 1, read_images(structure), found)
     if len(body) > limits.text_characters:
         raise ReadingError(
@@ -85,42 +94,68 @@ def _rewritten(lines: tuple[str, ...], first_line: int, images: list[Image], fou
     pieces, done = [], 0
     for image in sorted(images, key=lambda image: image.line):
         row = image.line - first_line
-        # Marks of quotes between the lines of a reference are not in ``raw``: such a one is not found.
-        begin = text.find(image.raw, max(done, starts[row]))
-        if not image.raw or not 0 <= begin < starts[row + 1]:
+        span = _find(image.raw, text, max(done, starts[row]), starts[row + 1])
+        if span is None:
             continue
-        name = found.take(image.source)
+        name = found.take(image.source, by_name=image.raw.startswith("![["))
         if name:
-            pieces += [text[done:begin], _reference(image, name)]
-            done = begin + len(image.raw)
+            pieces += [text[done : span[0]], _reference(image, name)]
+            done = span[1]
     return "".join([*pieces, text[done:]])
 
 
+def _find(raw: str, text: str, start: int, stop: int) -> tuple[int, int] | None:
+    """Return where a reference stands that begins between two places.
+
+    Between its lines there may be the marks of quotes and lists, which are not in ``raw``.
+    """
+    if not raw:
+        return None
+    begin = text.find(raw, start, stop + len(raw))
+    if 0 <= begin < stop:
+        return begin, begin + len(raw)
+    first, *rest = raw.split("\n")
+    if not rest:
+        return None
+    begin = text.find(first, start, stop)
+    pattern = "\n[ \t>]*".join(re.escape(line.strip()) for line in (first, *rest))
+    found = re.compile(pattern).match(text, begin) if begin >= 0 else None
+    return found.span() if found else None
+
+
 def _reference(image: Image, name: str) -> str:
+    alt = " ".join(_SIZE.sub("", image.alt).split("\n"))
     if image.raw.startswith("<"):
-        return f'<img src="assets/{name}" alt="{escape(image.alt)}">'
-    return f"![{image.alt}](assets/{name})"
+        return f'<img src="assets/{name}" alt="{escape(alt)}">'
+    return f"![{alt}](assets/{name})"
 
 
 class _Images:
     """Copies of the images of one document, each file once."""
 
-    def __init__(self, folder: Path, limits: Limits) -> None:
+    def __init__(self, folder: Path, limits: Limits, taken: set[str]) -> None:
+        """``taken`` are names that the document has itself, without suffix."""
         self.assets: list[Asset] = []
         self._folder = os.path.realpath(folder)
         self._limits = limits
+        self._taken = taken
+        self._number = 0
+        self._below: dict[str, list[str]] | None = None
         self._left = limits.unpacked_bytes
         self._names: dict[str, str] = {}
         """By real path."""
         self._refused: Counter[str] = Counter()
         self._examples: dict[str, str] = {}
 
-    def take(self, source: str) -> str:
-        """Return the name of the copy of an image; empty when its reference stays as it is."""
+    def take(self, source: str, *, by_name: bool = False) -> str:
+        """Return the name of the copy of an image; empty when its reference stays as it is.
+
+        ``by_name`` says that it may lie in any folder below, as an embed of Obsidian does.
+        """
         if _ELSEWHERE.match(source):
             return ""
         try:
-            return self._copy(source)
+            return self._copy(source, by_name)
         except ReadingError as error:
             self._refused[str(error)] += 1
             self._examples.setdefault(str(error), source[:_MAX_NAME])
@@ -134,8 +169,8 @@ class _Images:
             for reason, count in self._refused.items()
         ]
 
-    def _copy(self, source: str) -> str:
-        real = self._real(source)
+    def _copy(self, source: str, by_name: bool) -> str:
+        real = self._real(source, by_name)
         if real in self._names:
             return self._names[real]
         if len(self.assets) >= self._limits.images:
@@ -145,12 +180,18 @@ class _Images:
         if not suffix:
             raise ReadingError("not an image by its bytes")
         self._left -= len(data)
-        name = f"image-{len(self.assets) + 1:04}{suffix}"
+        name = f"{self._new_stem()}{suffix}"
         self.assets.append(Asset(name, data))
         self._names[real] = name
         return name
 
-    def _real(self, source: str) -> str:
+    def _new_stem(self) -> str:
+        while True:
+            self._number += 1
+            if (stem := f"image-{self._number:04}") not in self._taken:
+                return stem
+
+    def _real(self, source: str, by_name: bool) -> str:
         """Return the real path of a file inside the folder; ``?`` and ``#`` may belong to its name."""
         for name in dict.fromkeys((source, re.split(r"[?#]", source, maxsplit=1)[0])):
             try:
@@ -161,7 +202,25 @@ class _Images:
                 raise ReadingError("outside the folder of the document")
             if os.path.isfile(real):
                 return real
+        if found := self._alike(source, by_name):
+            return found
         raise ReadingError("no such file")
+
+    def _alike(self, source: str, by_name: bool) -> str:
+        """Return a file whose name differs in letter case, in how accents are written or in slashes.
+
+        Files are looked up by the end of their path; of several, the one that is least deep is meant.
+        """
+        wanted = _folded(os.path.normpath(source.replace("\\", "/")))
+        if self._below is None:
+            self._below = _files_below(self._folder)
+        for path in self._below.get(os.path.basename(wanted), ()):
+            folded = _folded(path)
+            if folded == wanted or (by_name and folded.endswith("/" + wanted)):
+                real = os.path.realpath(os.path.join(self._folder, path))
+                if Path(real).is_relative_to(self._folder) and os.path.isfile(real):
+                    return real
+        return ""
 
     def _read(self, real: str) -> bytes:
         limit = self._limits.image_bytes
@@ -180,3 +239,23 @@ class _Images:
                 return stream.read(limit)
         except OSError as error:
             raise ReadingError(f"cannot be read: {error.strerror}") from error
+
+
+def _folded(path: str) -> str:
+    return unicodedata.normalize("NFC", path).casefold()
+
+
+def _files_below(folder: str) -> dict[str, list[str]]:
+    """Return the relative paths of files by their name, least deep first; no link to a folder is followed."""
+    paths = sorted(islice(_walk(folder), _MAX_SEARCHED), key=lambda path: (path.count("/"), path))
+    found: dict[str, list[str]] = {}
+    for path in paths:
+        found.setdefault(_folded(os.path.basename(path)), []).append(path)
+    return found
+
+
+def _walk(folder: str) -> Iterator[str]:
+    for above, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        inner = os.path.relpath(above, folder).replace(os.sep, "/")
+        yield from (name if inner == "." else f"{inner}/{name}" for name in names)

@@ -158,3 +158,43 @@ def test_any_encoding_and_line_end_is_read(folder):
 
 def test_an_empty_document_is_a_book_without_text(make):
     assert make("").markdown == make("---\ntitle: x\n---\n").markdown == ""
+
+
+@pytest.mark.parametrize(
+    ("written", "result"),
+    [
+        ("![[b c.jpg]]", "![](assets/image-0001.jpg)"),
+        ("![[sub/B C.JPG|300]]", "![](assets/image-0001.jpg)"),
+        ("![[a.png|cap|200x100]]", "![cap](assets/image-0001.png)"),
+        ("![cap|100](a.png)", "![cap](assets/image-0001.png)"),
+        ("![x](A.PNG)", "![x](assets/image-0001.png)"),
+        ("![x](sub\\b%20c.jpg)", "![x](assets/image-0001.jpg)"),
+        ("![x](u\u0308.png)", "![x](assets/image-0001.png)"),
+        ("> ![two\n> lines](a.png)", "> ![two lines](assets/image-0001.png)"),
+        ("- ![two\n  lines](a.png)", "- ![two lines](assets/image-0001.png)"),
+    ],
+)
+def test_an_image_is_found_however_its_name_is_spelled(make, folder, written, result):
+    (folder / "\u00fc.png").write_bytes(PNG)
+    book = make(written)
+    assert (book.markdown, len(book.assets), book.notices) == (result, 1, ())
+
+
+def test_only_embeds_are_looked_for_in_other_folders_and_links_out_are_not_followed(make, folder):
+    (folder / "out").symlink_to(folder.parent)
+    (folder / ".hidden").mkdir()
+    (folder / ".hidden" / "h.png").write_bytes(PNG)
+    (folder / "l.png").symlink_to(folder.parent / "outside.png")
+    for written in ("![x](b%20c.jpg)", "![[outside.png]]", "![[h.png]]", "![[L.png]]", "![[../outside.png]]"):
+        book = make(written)
+        assert (book.markdown, book.assets) == (written, ()), written
+
+
+def test_a_reference_that_stays_never_leads_to_a_copy_of_something_else(make):
+    book = make("![x](assets/image-0001.png) ![y](a.png)")
+    assert book.markdown == "![x](assets/image-0001.png) ![y](assets/image-0002.png)"
+
+
+def test_huge_front_matter_is_left_out_with_a_notice(make):
+    book = make("---\n" + "a: b\n" * 200_000 + "---\n# x\n")
+    assert (book.markdown, len(book.notices)) == ("# x", 1)
