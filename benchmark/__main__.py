@@ -13,6 +13,7 @@ COMMANDS = {
     "embedding": ("benchmark.embedding", "making vectors: the batch job against a bare loop"),
     "served": ("benchmark.served", "the client of a served model against bare requests"),
     "importing": ("benchmark.importing", "PDF and EPUB: CPU a page, and a large job"),
+    "report": ("benchmark.pages", "a page with tables and pictures of figures that others wrote"),
     "ab": ("benchmark.study", "the A/B study: evidence by budget (no model), or an agent with a model"),
 }
 

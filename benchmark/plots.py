@@ -24,6 +24,8 @@ except ImportError as _error:
     raise BenchmarkError("pictures need matplotlib: pip install 'searchsvc[bench]'") from _error
 
 _COLOURS = ("#31688e", "#e07b39", "#5aa469", "#8d5a97", "#c4453c", "#7a7a7a", "#b59f3b", "#3aa6b9")
+_BOUNDS = {"oracle": "--", "random": ":", "sequential": "-."}
+"""Policies that nobody would follow are drawn thin and grey."""
 _DPI = 150
 _FEW = 8
 """Kinds of fewer questions are left out of pictures: their intervals would fill them."""
@@ -117,14 +119,16 @@ def evidence(curves: Mapping[str, Mapping[str, Sequence[tuple[int, float, float,
     for axes in panels.flat[len(curves) :]:
         axes.set_visible(False)
     policies = list(dict.fromkeys(policy for kind in curves.values() for policy in kind))
+    real = [policy for policy in policies if policy not in _BOUNDS]
     for axes, (kind, found) in zip(panels.flat, curves.items(), strict=False):
-        for number, policy in enumerate(policies):
-            if policy not in found:
-                continue
+        for policy in (policy for policy in policies if policy in found):
             budgets, means, lows, highs = zip(*found[policy], strict=True)
-            colour = _COLOURS[number % len(_COLOURS)]
+            if policy in _BOUNDS:
+                axes.plot(budgets, means, _BOUNDS[policy], lw=1, color="#999999", label=policy)
+                continue
+            colour = _COLOURS[real.index(policy) % len(_COLOURS)]
             axes.plot(budgets, means, "o-", ms=3, lw=1.6, color=colour, label=policy)
-            axes.fill_between(budgets, lows, highs, color=colour, alpha=0.12, lw=0)
+            axes.fill_between(budgets, lows, highs, color=colour, alpha=0.08, lw=0)
         axes.set_xscale("log", base=2)
         axes.set_xticks(budgets, [f"{budget // 1000}k" for budget in budgets])
         axes.set_title(kind, fontsize=9)

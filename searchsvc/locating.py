@@ -12,6 +12,8 @@ from searchsvc.ranking.hits import locate
 from searchsvc.searching import Pinned
 
 _MAX_SHOWN = 8
+_MAX_COMPARED = 10_000
+"""Titles and ids looked at for the nearest, those of the latest documents, so that errors are quick."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +81,7 @@ def find_document(locator: Locator, shelf: Sequence[Shelved], library: Library) 
         raise QueryError("which document? give doc_id, path or title; reader.list_documents has them")
     ways: list[tuple[str, str, Callable[[str], list[Shelved]]]] = [
         ("doc_id", locator.doc_id, lambda asked: _by_path(asked, shelf, library)),
-        ("path", locator.path, lambda asked: _by_source(asked, shelf) or _by_path(asked, shelf, library)),
+        ("path", locator.path, lambda asked: _by_place(asked, shelf, library)),
         ("title", locator.title, lambda asked: _by_title(asked, shelf)),
     ]
     missed, several, by = list[str](), list[Shelved](), ""
@@ -128,6 +130,15 @@ def _fragment(asked: str, found: Shelved, library: Library) -> str:
         return ""
 
 
+def _by_place(asked: str, shelf: Sequence[Shelved], library: Library) -> list[Shelved]:
+    """Find by the path of the note or of the file that it was imported from.
+
+    What a note says of its source takes no other note's place: both are candidates then.
+    """
+    exact = [item for item in shelf if item.document.id == asked]
+    return exact or list(dict.fromkeys([*_by_source(asked, shelf), *_by_path(asked, shelf, library)]))
+
+
 def _by_source(asked: str, shelf: Sequence[Shelved]) -> list[Shelved]:
     """Find what was imported from a file, by its whole path or the end of it."""
     wanted = asked.replace("\\", "/").strip()
@@ -153,8 +164,9 @@ def _by_title(asked: str, shelf: Sequence[Shelved]) -> list[Shelved]:
 def _nearest(locator: Locator, shelf: Sequence[Shelved]) -> str:
     if not shelf:
         return "there are no documents yet: reader.import_document adds one"
-    names = {item.document.title.casefold(): item.document.id for item in shelf}
-    names |= {item.document.id.casefold(): item.document.id for item in shelf}
+    latest = shelf[: _MAX_COMPARED // 2]
+    names = {item.document.title[:200].casefold(): item.document.id for item in latest}
+    names |= {item.document.id.casefold(): item.document.id for item in latest}
     asked = (locator.title or locator.path or locator.doc_id).casefold()[:200]
     near = difflib.get_close_matches(asked, names, n=3, cutoff=0.5)
     if near:

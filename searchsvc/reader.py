@@ -1,6 +1,7 @@
 """The reader's desk: documents listed, opened, outlined and searched, for agents that know Reader's tools."""
 
-from collections.abc import Collection, Sequence
+import heapq
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, get_args
 
@@ -91,17 +92,13 @@ class Reader:
         with self.service.pinned() as pinned:
             shelf = self._shelf_of(pinned)
             located = self._find(locator, shelf) if locator else None
-            among = [located.shelved] if located else [i for i in shelf if (i.root, i.path) not in left]
-            found = _search(needle, among, pinned)
+            among = [located.shelved] if located else shelf
+            among = [item for item in among if (item.root, item.path) not in left]
+            total, page = _search(needle, among, self._lines(located), pinned, start, limit)
         notes = [located.note] if located and located.note else []
-        if located and located.fragment:
-            library = self.service.documents.library
-            outline = library.outline(library.find(located.shelved.document.id).place)
-            first, last = _span(outline, located) or (1, outline.lines)
-            found = [item for item in found if first <= item.line_start <= last]
         if left:
             notes.append(f"{len(left)} notes have just changed and are left out until they are indexed")
-        return render_paragraphs(query, found, notes, start=start, limit=limit, budget=budget)
+        return render_paragraphs(query, page, notes, total=total, start=start, budget=budget)
 
     def semantic_search_documents(
         self,
@@ -173,6 +170,13 @@ class Reader:
             self._known = pinned.corpus, shelf
         return shelf
 
+    def _lines(self, located: Located | None) -> tuple[int, int] | None:
+        """Return the lines of the section that was meant; none for whole documents."""
+        if located is None or not located.fragment:
+            return None
+        library = self.service.documents.library
+        return _span(library.outline(library.find(located.shelved.document.id).place), located)
+
     def _locate(self, locator: Locator) -> Located:
         return self._find(locator, self._shelf())
 
@@ -180,26 +184,44 @@ class Reader:
         return find_document(locator, shelf, self.service.documents.library)
 
 
-def _search(needle: Needle, among: Collection[Shelved], pinned: Pinned) -> list[Found]:
-    """Return the paragraphs of these documents that hold a text, best first."""
+_Match = tuple[tuple[Any, ...], Shelved, int, Paragraph]
+"""Order, document, id of the section, paragraph."""
+
+
+def _search(
+    needle: Needle,
+    among: Collection[Shelved],
+    span: tuple[int, int] | None,
+    pinned: Pinned,
+    start: int,
+    limit: int,
+) -> tuple[int, list[Found]]:
+    """Return how many paragraphs hold a text, and a page of them, best first; ``span`` bounds the lines.
+
+    Only that page is kept: a hostile note may hold the text a million times.
+    """
     shelved = {(item.root, item.note): item for item in among}
-    found: list[tuple[tuple[Any, ...], Shelved, int, Paragraph]] = []
-    for root, catalog in pinned.named_catalogs():
-        notes = [note for name, note in shelved if name == root]
-        for section in Shelf(catalog).texts(notes if len(notes) < len(catalog.modified()) else None):
-            item = shelved.get((root, section.note))
-            if item is None:
-                continue
-            for part in needle.paragraphs(section.text, section.line_start, section.body_start):
-                order = -part.relevance, -item.document.modified, item.document.id, part.line_start
-                found.append((order, item, section.id, part))
-    found.sort(key=lambda entry: entry[0])
-    return _with_sections(found, pinned)
+    total = 0
+
+    def matches() -> Iterator[_Match]:
+        nonlocal total
+        for root, catalog in pinned.named_catalogs():
+            notes = [note for name, note in shelved if name == root]
+            for section in Shelf(catalog).texts(notes if len(notes) < len(catalog.modified()) else None):
+                item = shelved.get((root, section.note))
+                if item is None:
+                    continue
+                for part in needle.paragraphs(section.text, section.line_start, section.body_start):
+                    if span is None or span[0] <= part.line_start <= span[1]:
+                        total += 1
+                        order = -part.relevance, -item.document.modified, item.document.id, part.line_start
+                        yield order, item, section.id, part
+
+    found = heapq.nsmallest(start + limit, matches(), key=lambda match: match[0])[start:]
+    return total, _with_sections(found, pinned)
 
 
-def _with_sections(
-    found: Sequence[tuple[tuple[Any, ...], Shelved, int, Paragraph]], pinned: Pinned
-) -> list[Found]:
+def _with_sections(found: Sequence[_Match], pinned: Pinned) -> list[Found]:
     sections = {
         root: catalog.sections({number for _, item, number, _ in found if item.root == root})
         for root, catalog in pinned.named_catalogs()
@@ -210,7 +232,7 @@ def _with_sections(
         rows.append(
             Found(
                 f"{item.document.id}#{section.slug}", section, part.line_start, part.line_end, part.found,
-                part.text, part.count,
+                part.text, part.count, part.column,
             )
         )  # fmt: skip
     return rows
@@ -251,10 +273,11 @@ def _check(
 def _unit(values: Sequence[float]) -> np.ndarray[Any, np.dtype[np.float32]]:
     """Return a vector of length 1."""
     vector = np.array(values, np.float64)
-    length = float(np.linalg.norm(vector))
-    if not np.isfinite(length) or length == 0:
-        raise QueryError("query_vector has no direction: its numbers are all 0, too large, or no numbers")
-    return (vector / length).astype(np.float32)
+    largest = float(np.abs(vector).max())
+    if not np.isfinite(largest) or largest == 0:
+        raise QueryError("query_vector has no direction: its numbers are all 0, or some are no numbers")
+    vector /= largest  # so that no square is too large or too small
+    return (vector / np.linalg.norm(vector)).astype(np.float32)
 
 
 def _types(asked: Sequence[FileType]) -> tuple[FileType, ...]:

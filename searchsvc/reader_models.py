@@ -18,6 +18,10 @@ from searchsvc.models import known_of
 from searchsvc.reading.hosts import check_address
 from searchsvc.service import Service
 
+_RUN_HERE = ("local", "sentence-transformers")
+_NO_KEY = " "
+"""Keeps the operator's own key, of the environment, from an address that a caller names."""
+
 
 @dataclass(frozen=True, slots=True)
 class ModelArguments:
@@ -151,6 +155,11 @@ def _choice(config: Config, service: Service, asked: ModelArguments) -> ModelCho
     if asked.local_model_path:
         file = _allowed_file(service, asked.local_model_path)
         provider = asked.provider or "local"
+        if provider not in _RUN_HERE:
+            raise QueryError(
+                f"local_model_path is of no use to provider {provider[:80]!r}; expected "
+                f"{' or '.join(_RUN_HERE)}"
+            )
         is_card = file.is_file()
         return replace(
             base, provider=provider, model=str(file) if is_card or not asked.model else asked.model,
@@ -159,6 +168,7 @@ def _choice(config: Config, service: Service, asked: ModelArguments) -> ModelCho
     if asked.embedding_ollama_url:
         address = ollama_address(asked.embedding_ollama_url)
         provider, name = "ollama", asked.embedding_ollama_model or asked.model
+        base = replace(base, key="")
     else:
         provider = "lmstudio" if asked.lm_studio_url else "openai"
         url = asked.lm_studio_url or asked.openai_base_url or f"https://{OPENAI_HOST}/v1"
@@ -167,11 +177,16 @@ def _choice(config: Config, service: Service, asked: ModelArguments) -> ModelCho
         raise QueryError(f"provider {provider} needs a model; give embedding_model")
     if not address.is_loopback and address.host != OPENAI_HOST:
         check_address(address.url, config)
-    return replace(base, provider=provider, model=name, base_url=address.url)
+    is_known = address.host == OPENAI_HOST or address.url == config.base_url.rstrip("/")
+    key = base.key or ("" if is_known else _NO_KEY)
+    return replace(base, provider=provider, model=name, base_url=address.url, key=key)
 
 
 def _allowed_file(service: Service, path: str) -> Path:
-    file = Path(path).expanduser().resolve()
+    try:
+        file = Path(path).expanduser().resolve()
+    except (OSError, ValueError, RuntimeError) as error:  # the last for links in a ring, unknown users
+        raise QueryError("local_model_path is no path") from error
     if not any(file.is_relative_to(root.path) for root in service.documents.library.roots):
         raise AccessDenied("local_model_path lies outside the allowed folders; start with --allow-path")
     if not file.exists():

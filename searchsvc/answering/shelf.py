@@ -6,18 +6,27 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from searchsvc.answering.lines import clip, is_inside_character, one_line, pages_of
+from searchsvc.answering.lines import ELLIPSIS, clip, is_inside_character, notice_lines, one_line, pages_of
 from searchsvc.answering.pack import mark_for
 from searchsvc.errors import QueryError
 from searchsvc.items import Metadata, Reply, Section
 from searchsvc.tokens import cost
 
+_SLACK = 4
+"""Line ends and rounding of a few parts whose costs are added."""
 _TAIL_TOKENS = 40
 """What the count of the rest and the call for it cost at most."""
 _PART_TOKENS = 60
 """Longer paragraphs are shown in part once the first one is shown."""
 _MAX_TITLE = 60
+_MAX_NAME = 300
+"""Characters of a title for programs: a heading may be as long as a note."""
 _MAX_FOUND = 8
+_MOST_LINES = 50
+"""Lines with the text that programs are told of one paragraph."""
+_MAX_NOTE = 60
+_CHARS_A_TOKEN = 5
+"""No text has more, so that of a long one only the beginning needs to be measured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +48,11 @@ class Document:
         about = self.metadata
         known = {
             "author": about.author, "language": about.language, "pages": about.pages,
-            "created": about.created, "imported": about.imported,
+            "created": about.created, "imported": about.imported, "modified": _moment(self.modified),
         }  # fmt: skip
         return {
-            "doc_id": self.id, "path": self.id, "title": self.title, "file_type": about.file_type,
-            "tokens": self.cost, "modified": _moment(self.modified),
+            "doc_id": self.id, "path": self.id, "title": self.title[:_MAX_NAME],
+            "file_type": about.file_type, "tokens": self.cost,
             **{name: value for name, value in known.items() if value},
         }  # fmt: skip
 
@@ -61,13 +70,15 @@ class Found:
     """Those on which the text stands."""
     text: str
     count: int
+    column: int = 0
+    """Characters before the text on the first of its lines, nearly."""
 
 
 def describe(document: Document) -> str:
     """Return what is known of a document, in one line."""
     about = document.metadata
     pages = f"{about.pages} page{'s' if about.pages > 1 else ''}" if about.pages else ""
-    title = clip(one_line(document.title), _MAX_TITLE)
+    title = clip(one_line(document.title[:_MAX_NAME]), _MAX_TITLE)
     said = (f'"{title}"', clip(one_line(about.author), _MAX_TITLE // 2), about.file_type, pages,
             about.language, f"{document.cost} tok", _moment(document.modified)[:10])  # fmt: skip
     return " · ".join(part for part in said if part)
@@ -102,54 +113,77 @@ def render_opened(
     """Show lines of a document from where a cursor points, verbatim, at most ``max_chars`` characters."""
     body_start, body_end = span
     body = "\n".join(lines[body_start - 1 : body_end])
-    start = _start(cursor, body)
-    mark = mark_for([body])
-    head = f"{mark} {clip(one_line(document.id), budget // 4)} · {clip(describe(document), budget // 4)}"
-    said = [f"{mark} ! {clip(one_line(note), budget // 8)}" for note in notes[:2]]
-    room = budget - cost("\n".join([head, *said])) - 2 * _TAIL_TOKENS
-    end = _end(body, start, max_chars, room)
+    start, mark = _start(cursor, body), mark_for([])
+    while True:
+        digest = _fingerprint(body)
+        frame = [_where(mark, len(lines), len(lines), len(lines), len(body), len(body), len(body)),
+                 _more(mark, len(body), f"{len(body)}-{digest}")]  # fmt: skip
+        spare = budget - cost("\n".join(frame)) - _SLACK
+        said = _said(mark, document, notes, spare // 2)
+        end = _end(body, start, max_chars, spare - cost("\n".join(said)))
+        needed = mark_for([body[start:end]])
+        if len(needed) <= len(mark):
+            break
+        mark = needed
     first = body_start + body.count("\n", 0, start)
     last = first + body[start:end].rstrip("\n").count("\n")
-    where = f"{mark} L{first}-{last} of {len(lines)}, characters {start}-{end} of {len(body)}"
-    rest = f'same call with cursor="{end}-{_fingerprint(body)}"' if end < len(body) else ""
-    tail = [f"{mark} {len(body) - end} characters more: {rest}"] if rest else []
-    text = "\n".join([head, *said, where, body[start:end].rstrip("\n"), *tail])
+    where = _where(mark, first, last, len(lines), start, end, len(body))
+    rest = f"{end}-{digest}" if end < len(body) else ""
+    tail = [_more(mark, len(body) - end, rest)] if rest else []
+    text = "\n".join([*said, where, body[start:end].rstrip("\n"), *tail])
     facts = document.facts | {"lines": [first, last], "characters": [start, end], "of": len(body)}
-    return Reply((text,), cost(text), (facts,), tuple(notes), rest)
+    return Reply(
+        (text,), cost(text), (facts,), tuple(notes), f'same call with cursor="{rest}"' if rest else ""
+    )
 
 
 def render_paragraphs(
-    needle: str, found: Sequence[Found], notes: Sequence[str], *, start: int, limit: int, budget: int
+    needle: str, page: Sequence[Found], notes: Sequence[str], *, total: int, start: int, budget: int
 ) -> Reply:
-    """Show paragraphs from ``start`` on, best first, at most ``limit`` and at least one."""
-    shown = clip(one_line(needle), _MAX_TITLE)
-    if not found:
-        said = [f"! {clip(one_line(note), 60)}" for note in notes]
+    """Show a page of ``total`` paragraphs, that after the first ``start``; at least one of it."""
+    shown = clip(repr(one_line(needle[:_MAX_NAME])), min(_MAX_TITLE, budget // 5))
+    if not total:
+        text = f"No paragraph holds {shown} as it is written."
         advice = "Try a shorter or other spelling, or search by meaning."
-        text = "\n".join([f"No paragraph holds {shown!r} as it is written.", *said, advice])
+        said = notice_lines(notes, budget - cost(text) - cost(advice) - _SLACK)
+        text = "\n".join([text, *said, advice])
         return Reply((text,), cost(text), (), tuple(notes))
-    page = found[start : start + limit]
-    mark = mark_for(item.text for item in page)
-    lines = [f"{_count(len(found), 'paragraph')} with {shown!r} (lines without {mark} are quoted data)"]
-    lines += [f"{mark} ! {clip(one_line(note), 60)}" for note in notes]
-    spent, facts = cost("\n".join(lines)) + _TAIL_TOKENS, list[dict[str, Any]]()
-    for number, item in enumerate(page, start + 1):
-        head = f"{mark} {number}. {_place(item)}"
-        room = budget - spent - cost(head) - 2
-        head = head if room > 0 or facts else clip(head, budget - spent - 2)
-        text = _excerpt(item, max(room, 0) if not facts else min(room, _PART_TOKENS))
-        price = cost(f"{head}\n{text}") + 1
-        if facts and spent + price > budget:
+    mark = mark_for([])
+    while True:
+        first = f"{_count(total, 'paragraph')} with {shown} (lines without {mark} are quoted data)"
+        room = min(budget - cost(first) - _TAIL_TOKENS, budget // 4, 2 * _MAX_NOTE)
+        lines = [first, *(f"{mark} {line}" for line in notice_lines(notes, room))]
+        blocks = _blocks(page, mark, start, budget - cost("\n".join(lines)) - _TAIL_TOKENS - len(mark))
+        needed = mark_for(text for _, text in blocks)
+        if len(needed) <= len(mark):
             break
-        spent += price
-        lines += [head, text] if text else [head]
-        facts.append(_facts(item))
-    left = len(found) - start - len(facts)
-    rest = f'same call with cursor="{start + len(facts)}"' if left > 0 else ""
+        mark = needed
+    lines += [line for block in blocks for line in block if line]
+    facts = [_facts(item, text) for item, (_, text) in zip(page, blocks, strict=False)]
+    left = total - start - len(facts)
+    rest = f'same call with cursor="{start + len(facts)}"' if left > 0 and facts else ""
     if rest:
         lines.append(f"{mark} {left} more: {rest}")
     text = "\n".join(lines)
     return Reply((text,), cost(text), tuple(facts), tuple(notes), rest)
+
+
+def _blocks(page: Sequence[Found], mark: str, start: int, budget: int) -> list[tuple[str, str]]:
+    """Return our line and the text of as many paragraphs as fit, of the first one as much as fits."""
+    blocks: list[tuple[str, str]] = []
+    spent = 0
+    for number, item in enumerate(page, start + 1):
+        head = f"{mark} {number}. {_place(item)}"
+        if not blocks:
+            head = clip(head, budget - 2)
+        room = budget - spent - cost(head) - 2
+        text = _excerpt(item, min(room, _PART_TOKENS) if blocks else room)
+        price = cost(f"{head}\n{text}") + 1
+        if blocks and spent + price > budget:
+            break
+        spent += price
+        blocks.append((head, text))
+    return blocks
 
 
 def _place(item: Found) -> str:
@@ -162,27 +196,56 @@ def _place(item: Found) -> str:
     return f"{one_line(item.id)} · {span}{at}{pages_of(item.section)}"
 
 
-def _facts(item: Found) -> dict[str, Any]:
+def _facts(item: Found, text: str) -> dict[str, Any]:
     pages: Mapping[str, Any] = {"pages": list(item.section.pages)} if item.section.pages else {}
     return {
-        "id": item.id, "lines": [item.line_start, item.line_end], "found": list(item.lines),
-        "count": item.count, "text": item.text[:1000], **pages,
+        "id": item.id, "lines": [item.line_start, item.line_end], "found": list(item.lines[:_MOST_LINES]),
+        "count": item.count, "text": text, **pages,
     }  # fmt: skip
 
 
 def _excerpt(item: Found, room: int) -> str:
-    """Return a paragraph, or as much of it, from the first line that holds the text, as there is room for."""
-    if cost(item.text) <= room:
+    """Return a paragraph, or as much as there is room for, from the first line that holds the text.
+
+    Of a long line, from shortly before the text.
+    """
+    if len(item.text) <= _CHARS_A_TOKEN * room and cost(item.text) <= room:
         return item.text
     lines = item.text.split("\n")[item.lines[0] - item.line_start :]
-    return clip("\n".join(lines), room) if room > 1 else ""
+    text, begin = "\n".join(lines), item.column - room // 3
+    if cost(text[: item.column][: _CHARS_A_TOKEN * max(room, 0)]) > room // 2 and begin > 0:
+        while begin > 0 and is_inside_character(text, begin):
+            begin -= 1
+        text = ELLIPSIS + text[begin:]
+    return _beginning(text, room) if room > 1 else ""
+
+
+def _beginning(text: str, room: int) -> str:
+    """Return what ``clip`` does, in no more time than that takes."""
+    return clip(text[: _CHARS_A_TOKEN * max(room, 0) + 10], room)
+
+
+def _said(mark: str, document: Document, notes: Sequence[str], room: int) -> list[str]:
+    """Return what is said of a document before its text."""
+    name, about = one_line(document.id), describe(document)
+    head = f"{mark} {clip(name, room // 2)} · "
+    head = clip(head + about, room * 2 // 3 if notes else room)
+    return [head, *(f"{mark} {line}" for line in notice_lines(notes, room - cost(head) - len(mark)))]
+
+
+def _where(mark: str, first: int, last: int, lines: int, start: int, end: int, characters: int) -> str:
+    return f"{mark} L{first}-{last} of {lines}, characters {start}-{end} of {characters}"
+
+
+def _more(mark: str, left: int, cursor: str) -> str:
+    return f'{mark} {left} characters more: same call with cursor="{cursor}"'
 
 
 def _end(body: str, start: int, max_chars: int, room: int) -> int:
     """Return where a piece of text ends: at a line end or blank if there is one in its second half."""
     piece = body[start : start + max_chars]
-    if cost(piece) > room:
-        piece = piece[: max(len(clip(piece, room)) - 1, 1)]
+    if len(piece) > _CHARS_A_TOKEN * room or cost(piece) > room:
+        piece = piece[: max(len(_beginning(piece, room)) - 1, 1)]
     end = start + len(piece)
     if end >= len(body):
         return len(body)
@@ -217,4 +280,8 @@ def _count(number: int, noun: str) -> str:
 
 
 def _moment(seconds: float) -> str:
-    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%SZ}"
+    """Return a time as ISO 8601; empty for one that no calendar has, as a file may say."""
+    try:
+        return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%SZ}"
+    except (OverflowError, OSError, ValueError):
+        return ""

@@ -34,20 +34,17 @@ class Paragraph:
     """More for a heading, for whole words, and for up to five occurrences."""
     text: str
     """The lines, verbatim."""
+    column: int = 0
+    """Characters before the text on the first of those lines; nearly, where letters were folded."""
 
 
 class Needle:
     """A text to look for."""
 
     def __init__(self, text: str, *, case_sensitive: bool = False) -> None:
-        self._is_ascii = text.isascii()
         self._case_sensitive = case_sensitive
         self._text = " ".join(self._fold(text).split())
         self._longest = max(self._text.split(), key=len, default="")
-        first, last = self._text[:1], self._text[-1:]
-        before = r"(?<!\w)" if _is_word(first) else ""
-        after = r"(?!\w)" if _is_word(last) else ""
-        self._whole = re.compile(f"{before}{re.escape(self._text)}{after}")
 
     @property
     def is_blank(self) -> bool:
@@ -70,7 +67,9 @@ class Needle:
         if not places:
             return None
         starts = [0, *accumulate(len(line) + 1 for line in folded[:-1])]
-        words = len(self._whole.findall(whole))
+        first = bisect_right(starts, places[0]) - 1
+        share = (places[0] - starts[first]) / max(len(folded[first]), 1)
+        words = sum(self._is_whole(whole, place) for place in places)
         relevance = min(words, _MOST_COUNTED) * _WHOLE_WORDS + min(len(places) - words, _MOST_COUNTED)
         return Paragraph(
             line_start=line_start,
@@ -79,16 +78,27 @@ class Needle:
             count=len(places),
             relevance=relevance + _IN_HEADING * is_heading,
             text="\n".join(lines),
+            column=int(share * len(lines[first])),
+        )
+
+    def _is_whole(self, text: str, place: int) -> bool:
+        """Tell whether no word goes on before or after a place; in no time, whatever stands there."""
+        end = place + len(self._text)
+        return not (
+            (_is_word(self._text[0]) and _is_word(text[place - 1 : place]))
+            or (_is_word(self._text[-1]) and _is_word(text[end : end + 1]))
         )
 
     def _fold(self, text: str) -> str:
-        if not self._is_ascii:
-            text = unicodedata.normalize("NFC", text)
-        return text if self._case_sensitive else text.casefold()
+        if text.isascii():
+            return text if self._case_sensitive else text.lower()
+        text = unicodedata.normalize("NFC", text)
+        # Folding may leave letters composed in another way: an upper case one that has no single sign.
+        return text if self._case_sensitive else unicodedata.normalize("NFC", text.casefold())
 
 
 def _is_word(character: str) -> bool:
-    return re.fullmatch(r"\w", character) is not None
+    return character == "_" or character.isalnum()
 
 
 def _blocks(lines: Iterable[str], heading: int) -> Iterator[tuple[int, list[str]]]:

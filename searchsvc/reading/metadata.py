@@ -14,6 +14,9 @@ _LANGUAGE = re.compile(r"[A-Za-z]{2,8}([-_][A-Za-z0-9]{1,8}){0,8}")
 _DATE = re.compile(r"\d{4}(-\d{2}(-\d{2}([T ]\d{2}:\d{2}(:\d{2})?.{0,12})?)?)?")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _MAX_AUTHOR = 300
+_MAX_SOURCE = 8_000
+_MAX_PAGES = 10_000_000
+"""More is no number of pages, and may be more than the index holds."""
 
 
 def read_metadata(front: FrontMatter) -> Metadata:
@@ -43,13 +46,13 @@ def _is_import(properties: dict[str, Any]) -> bool:
 
 
 def _imported(said: Metadata, properties: dict[str, Any]) -> Metadata:
-    pages = properties.get("pages")
+    pages, imported, source = (properties.get(name) for name in ("pages", "imported_at", "source"))
     return Metadata(
         author=said.author,
         language=said.language,
         file_type=properties["file_type"],
         created=said.created,
-        imported=str(properties.get("imported_at", "")),
-        pages=pages if isinstance(pages, int) and not isinstance(pages, bool) else 0,
-        source=str(properties.get("source", "")),
+        imported=imported if isinstance(imported, str) and _DATE.fullmatch(imported) else "",
+        pages=pages if type(pages) is int and 0 < pages <= _MAX_PAGES else 0,
+        source=source[:_MAX_SOURCE] if isinstance(source, str) else "",
     )

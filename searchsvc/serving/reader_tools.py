@@ -4,21 +4,32 @@ from typing import Annotated, Any, Literal
 
 from mcp.server.mcpserver import Context
 from mcp.types import CallToolResult
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo
 
-from searchsvc.locating import Locator
-from searchsvc.reader_models import ModelArguments
+from searchsvc.errors import QueryError
 from searchsvc.serving.tool import MaxTokens, Tool
 from searchsvc.serving.wire import WireAnswer, WireReply, answer_reply, reply_to_wire
 
 DocId = Annotated[str, Field(description="Any of doc_id, path, title", max_length=5_000)]
 Text = Annotated[str, Field(max_length=5_000)]
 FileTypes = list[Literal["markdown", "pdf", "epub"]]
-Secret = Annotated[str, Field(max_length=5_000, description="Refused unless the operator allows it")]
+_MAX_SECRET = 5_000
+
+
+def _unshown(value: Any, info: ValidationInfo) -> str:
+    """Refuse what is no text here: the error of a type would repeat what was given, which may be a key."""
+    if not isinstance(value, str) or len(value) > _MAX_SECRET:
+        raise QueryError(f"{info.field_name} is no text of at most {_MAX_SECRET} characters")
+    return value
+
+
+Secret = Annotated[str, BeforeValidator(_unshown), Field(description="Refused unless the operator allows it")]
 
 
 class EmbeddingProfile(BaseModel):
     """A profile by its facts."""
+
+    model_config = ConfigDict(extra="forbid")
 
     provider: str = ""
     model: str = ""
@@ -58,6 +69,8 @@ def open_document(
     cursor: str = "",
 ) -> Annotated[CallToolResult, WireReply]:
     """Read a document, or a section by its id, verbatim and piece by piece."""
+    from searchsvc.locating import Locator
+
     reply = _reader(ctx, db_path).open_document(
         Locator(doc_id, path, title), max_chars=max_chars, max_tokens=max_tokens, cursor=cursor
     )
@@ -74,6 +87,8 @@ def get_markdown_outline(
     cursor: str = "",
 ) -> Annotated[CallToolResult, WireReply]:
     """Outline a document: of every heading its id, lines, pages and tokens."""
+    from searchsvc.locating import Locator
+
     reply = _reader(ctx, db_path).get_markdown_outline(
         Locator(doc_id, path, title), max_tokens=max_tokens, cursor=cursor
     )
@@ -93,6 +108,8 @@ def search_markdown(
     cursor: str = "",
 ) -> Annotated[CallToolResult, WireReply]:
     """Find the paragraphs that hold a text literally, in one document or in all."""
+    from searchsvc.locating import Locator
+
     reply = _reader(ctx, db_path).search_markdown(
         query, Locator(doc_id, path, title), case_sensitive=case_sensitive, limit=limit,
         max_tokens=max_tokens, cursor=cursor,
@@ -127,6 +144,9 @@ def semantic_search_documents(
     cursor: str = "",
 ) -> Annotated[CallToolResult, WireAnswer]:
     """Find the sections nearest in meaning to a question or vector, with their cosine as score."""
+    from searchsvc.locating import Locator
+    from searchsvc.reader_models import ModelArguments
+
     model = ModelArguments(
         provider=embedding_provider or embedding_profile.provider,
         model=embedding_model or embedding_profile.model,

@@ -18,6 +18,8 @@ NOTE = "note:///{+path}"
 SECTION = "section:///{+path}{?heading}"
 _MARKDOWN, _JSON = "text/markdown", "application/json"
 _RECENT = 20
+_LEAST_TOKENS = 100
+"""No tool takes a smaller budget."""
 _MAX_VALUES = 100
 """The protocol allows no more completions in one answer."""
 
@@ -89,7 +91,12 @@ def _note(desk: Desk, path: str) -> str:
     outline, lines = documents.library.read(found.place)
     if outline.cost <= desk.service.config.max_reply_tokens:
         return "\n".join(lines)
-    return documents.get_documents([path], max_tokens=desk.service.config.max_reply_tokens).text
+    # A resource is no call that could be repeated with a cursor: the tool that takes one is named.
+    call = f"get_documents(select={json.dumps([found.location], ensure_ascii=False)})"
+    limit = desk.service.config.max_reply_tokens  # no text has more tokens than bytes
+    reply = documents.get_documents([path], max_tokens=max(limit - len(call.encode()), _LEAST_TOKENS))
+    before, rest, after = reply.text.rpartition(reply.rest)
+    return before + rest.replace("same call", call, 1) + after
 
 
 def _project(desk: Desk) -> str:
