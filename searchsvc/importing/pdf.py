@@ -1,11 +1,14 @@
 """A PDF -> Markdown with headings, page marks and images.
 
-Each page is read (``pdf_text``), its ruled tables and images become pieces, and its lines are put in reading
-order (``pdf_layout``). Over all pages running heads are taken away (``pdf_heads``), lines become blocks
-(``pdf_blocks``), headings are found (``pdf_headings``), and all is written (``pdf_markdown``).
+Each page is read (``pdf_text``; how text looks, what is drawn and which way it runs say ``pdf_fonts``,
+``pdf_objects``, ``pdf_bullets`` and ``pdf_direction``). Its ruled tables (``pdf_tables``, ``pdf_grid``) and
+images (``pdf_images``, ``pdf_strips``) become pieces, and its lines are put in reading order
+(``pdf_layout``). Over all pages running heads are taken away (``pdf_heads``), lines become blocks
+(``pdf_blocks``), headings are found (``pdf_headings``), what ends of pages part is joined (``pdf_joining``),
+and all is written (``pdf_write``, ``pdf_markdown``).
 
-A line ``<!-- page N -->`` stands before the first block that begins on page N. A paragraph that runs over
-the end of a page is kept whole, so the mark comes after it. Pages without text have their marks, too.
+A line ``<!-- page N -->`` stands before the first block that begins on page N. A paragraph or table that runs
+over the end of a page is kept whole, so the mark comes after it. Pages without text have marks, too.
 
 pdfium is not safe among threads, and is native code that reads what strangers made: convert in a process.
 """
@@ -17,14 +20,22 @@ from typing import Any
 
 from searchsvc.errors import ReadingError
 from searchsvc.importing.base import Book, Limits
-from searchsvc.importing.pdf_blocks import join_over_breaks, make_blocks, measure_body
+from searchsvc.importing.pdf_blocks import make_blocks, measure_body
 from searchsvc.importing.pdf_facts import Facts, read_facts
-from searchsvc.importing.pdf_headings import Bookmark, find_headings, mark_bookmarks, read_bookmarks
+from searchsvc.importing.pdf_headings import (
+    Bookmark,
+    add_larger,
+    find_headings,
+    mark_bookmarks,
+    read_bookmarks,
+)
 from searchsvc.importing.pdf_heads import drop_running_heads
 from searchsvc.importing.pdf_images import Images
+from searchsvc.importing.pdf_joining import join_over_breaks
 from searchsvc.importing.pdf_layout import Line, Run, lay_out
+from searchsvc.importing.pdf_shapes import PageText
 from searchsvc.importing.pdf_tables import take_ruled
-from searchsvc.importing.pdf_text import PageText, read_page
+from searchsvc.importing.pdf_text import read_page
 from searchsvc.importing.pdf_write import Writer
 
 _HEADER_WITHIN = 1024
@@ -151,7 +162,7 @@ def _read_pages(
 
 def _lines(found: PageText, pictures: list[Run]) -> list[Line]:
     pieces = [*take_ruled(found), *pictures]
-    lines = lay_out(found.words, pieces)
+    lines = lay_out(found.words, pieces, found.mirrored)
     for words in found.aside:
         beyond = 1 + max((line.column for line in lines), default=0)
         beside = lay_out(words)
@@ -193,8 +204,8 @@ def _written(read: _Read, images: Images, facts: Facts, limits: Limits) -> Book:
     if read.bookmarks:
         mark_bookmarks(read.pages, read.bookmarks)
     blocks = [block for page, lines in enumerate(read.pages) for block in make_blocks(page, lines, body)]
-    if len(read.bookmarks) < 2:
-        # One bookmark alone is the title, and tells nothing of what is below it.
+    # One bookmark alone is the title, and tells nothing of what is below it; if nothing is set larger.
+    if not (read.bookmarks and add_larger(blocks, body)) and len(read.bookmarks) < 2:
         find_headings(blocks, body, above=len(read.bookmarks))
     blocks = join_over_breaks(blocks, body)
     writer = Writer(blocks, images.once())

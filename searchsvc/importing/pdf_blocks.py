@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from searchsvc.importing.pdf_layout import Line
+from searchsvc.importing.pdf_markdown import HYPHENS
+from searchsvc.importing.pdf_shapes import Word
 from searchsvc.importing.pdf_tables import Table, aligned_rows, make_aligned
 
 CAPTION = re.compile(
@@ -16,8 +18,8 @@ CAPTION = re.compile(
 _BULLET = re.compile(r"([•◦▪▫‣∙·●○■□➢✓])\s*(?=\S)")
 _DASH = re.compile(r"([-–—*])\s+(?=\S)")
 _NUMBER = re.compile(r"(\(?(?:\d{1,3}|[a-z]|[ivx]{1,4})[.)])\s+(?=\S)")
-ENTRY = re.compile(r"^(.*?\w.*?)\s*(?:[.·…]\s?){4,}\s*(\d{1,4}|[ivxlc]+)$")
-"""A line of a table of contents."""
+_LEADERS = re.compile(r"[.·…]\s?[.·…]\s?[.·…]\s?[.·…]")
+_ENTRY = re.compile(r"^(.*?\w.*?)\s*(?:[.·…]\s?){4,}\s*(\d{1,4}|[ivxlc]+)$")
 _CLOSING = "\"'”’»)]」』"
 _FINAL = tuple(".!?:;。！？：；…")
 _USUAL_PITCH = 1.2
@@ -27,6 +29,10 @@ _LOOSER = 1.22
 _LARGER = 1.08
 """Times the size of the body: from there on text is set larger on purpose."""
 _HEADING_PITCH = 1.6
+_LONGEST_GAP = 200
+"""Spaces within a line of code."""
+_LONG_WORD = 4
+"""Letters: boxes of the last one may be wider than its place."""
 
 Kind = Literal["text", "item", "entry", "code", "table", "heading", "image"]
 
@@ -69,6 +75,14 @@ class Block:
         if self.marker:
             texts[0] = texts[0][len(self.marker) :].lstrip()
         return texts
+
+
+def entry(text: str) -> tuple[str, str] | None:
+    """Return a line of a table of contents as its title and page; none for other lines."""
+    if not text[-1:].isalnum() or not _LEADERS.search(text):
+        return None
+    match = _ENTRY.match(text)
+    return (match[1], match[2]) if match else None
 
 
 def measure_body(pages: Sequence[Sequence[Line]]) -> Body:
@@ -114,7 +128,7 @@ def make_blocks(page: int, lines: Sequence[Line], body: Body) -> list[Block]:
         elif line.mono and not body.mono:
             count = _code_lines(lines[at:])
             blocks.append(Block("code", page, list(lines[at : at + count])))
-        elif ENTRY.match(line.text):
+        elif entry(line.text):
             blocks.append(Block("entry", page, [line]))
         elif rows := aligned_rows(lines, at, pitch):
             count = rows
@@ -194,7 +208,7 @@ def _goes_on(block: Block, line: Line, pitch: float, body: Body) -> bool:
     if abs(line.size - previous.size) > 0.08 * size or line.bold != previous.bold:
         # A bold word or a formula may fill a line of a paragraph.
         return abs(line.size - previous.size) <= 0.2 * size and not heading and not body.stands_out(previous)
-    if heading:
+    if heading or (previous.text.endswith(HYPHENS) and line.text[:1].islower()):
         return True
     if block.kind == "item":
         if len(block.lines) == 1 and line.x0 < previous.x0 - 0.5 * size:
@@ -203,13 +217,15 @@ def _goes_on(block: Block, line: Line, pitch: float, body: Body) -> bool:
             return False
     elif _is_indented(block, line, size):
         return False
-    return not (_is_short(previous, line) and (_ends_sentence(previous.text) or _is_very_short(previous)))
+    return not (_is_short(previous, line) and (ends_sentence(previous.text) or is_very_short(previous)))
 
 
 def _is_indented(block: Block, line: Line, size: float) -> bool:
     """Return whether a line begins a paragraph by its indent; or a hanging one by having none."""
     previous = block.lines[-1]
     if len(block.lines) == 1:
+        if line.text[0].islower() and not _is_short(previous, line) and not ends_sentence(previous.text):
+            return False  # The first line hangs out: a term, and what it means.
         return (
             line.x0 > previous.x0 + 0.8 * size and abs(line.x1 + line.x0 - previous.x0 - previous.x1) > size
         )
@@ -224,11 +240,13 @@ def _is_short(previous: Line, line: Line) -> bool:
     return previous.x1 + width * 1.1 < previous.right - 0.2 * line.size
 
 
-def _is_very_short(line: Line) -> bool:
+def is_very_short(line: Line) -> bool:
+    """Return whether a line ends well before the right edge of its column."""
     return line.x1 - line.left < 0.6 * (line.right - line.left)
 
 
-def _ends_sentence(text: str) -> bool:
+def ends_sentence(text: str) -> bool:
+    """Return whether a text ends as a sentence does."""
     return text.rstrip(_CLOSING).endswith(_FINAL)
 
 
@@ -244,61 +262,28 @@ def _code_lines(lines: Sequence[Line]) -> int:
 
 def code_text(lines: Sequence[Line]) -> list[str]:
     """Return code with its indents and gaps, which are counted in widths of its letters."""
-    letters = sum(len(text) for line in lines for _, _, text in line.cells)
-    width = sum(x1 - x0 for line in lines for x0, x1, _ in line.cells) / max(1, letters)
-    left = min(line.x0 for line in lines)
+    words = [word for line in lines for word in line.words]
+    width = _letter_width(words)
+    left = min(word.x0 for word in words)
     falls = [a.y - b.y for a, b in zip(lines, lines[1:], strict=False)]
-    usual = min(falls, default=0.0)
+    usual = min((fall for fall in falls if fall > 0), default=0.0)
     texts: list[str] = []
     for index, line in enumerate(lines):
         if index and falls[index - 1] > 1.6 * usual:
             texts.append("")
-        text = ""
-        for x0, _, part in line.cells:
-            text += " " * max(round((x0 - left) / max(width, 0.1)) - len(text), 1 if text else 0)
-            text += part
+        text, end = "", left
+        for word in line.words:
+            column = round((word.x0 - left) / max(width, 0.1))
+            # Where letters are wider than the grid, as those of Chinese are, a space is still one.
+            least = int(bool(text) and word.x0 - end > 0.5 * width)
+            text, end = text + " " * min(max(column - len(text), least), _LONGEST_GAP), word.x1
+            text += word.text.replace("\u00ad", "-")
         texts.append(text[:10_000])
     return texts
 
 
-def join_over_breaks(blocks: list[Block], body: Body) -> list[Block]:
-    """Join paragraphs that run over the end of a column or page; notes and images below do not part them."""
-    joined: list[Block] = []
-    for block in blocks:
-        before = (
-            _broken_off(joined, block)
-            if block.kind == "text" and not body.stands_out(block.lines[0])
-            else None
-        )
-        if before is None:
-            joined.append(block)
-        else:
-            before.lines += block.lines
-            before.end = block.end
-    return joined
-
-
-def _broken_off(joined: list[Block], block: Block) -> Block | None:
-    """Return the paragraph that a block goes on with."""
-    first = block.lines[0]
-    for before in reversed(joined[-8:]):
-        if before.kind in ("text", "item"):
-            last = before.lines[-1]
-            if last.size >= 0.93 * first.size and not CAPTION.match(before.lines[0].text):
-                break
-        elif before.kind not in ("image", "table"):
-            return None
-        if before.end[0] < block.page - 1:
-            return None
-    else:
-        return None
-    page, column = before.end
-    over = page != block.page or column != first.column
-    if not over or abs(last.size - first.size) > 0.03 * first.size or last.bold != first.bold:
-        return None
-    if last.text.endswith(("-", "\u00ad")) and first.text[0].islower():
-        return before
-    if _ends_sentence(last.text):
-        return None
-    full = last.x1 >= last.right - 3 * last.size and first.x0 <= first.left + 0.5 * first.size
-    return before if first.text[0].islower() or (full and not _is_very_short(last)) else None
+def _letter_width(words: Sequence[Word]) -> float:
+    """Return from letter to letter in points: what most words of some length say."""
+    widths = [(word.x1 - word.x0) / len(word.text) for word in words if len(word.text) >= _LONG_WORD]
+    widths = widths or [(word.x1 - word.x0) / len(word.text) for word in words]
+    return statistics.median_low(widths)

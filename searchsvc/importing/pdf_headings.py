@@ -18,6 +18,7 @@ _MAX_LINES = 5
 _LONGEST = 200
 _LONGEST_BOLD = 120
 _LEVELS_BY_SIZE = 4
+_LARGER_STILL = 1.1
 _NUMBERING = re.compile(
     r"(?:(?:chapter|kapitel|section|appendix|part)\s+)?(\d{1,3}(?:\.\d{1,3})*|[A-Z](?:\.\d{1,3})+)[.:)]?\s+",
     re.I,
@@ -170,8 +171,45 @@ def _tiers(blocks: Sequence[Block], body: Body) -> tuple[dict[float, int], set[f
     return ranks, prose
 
 
+def _is_row(block: Block) -> bool:
+    """Return whether a block looks like a row or two of a table."""
+    cells = [len(line.cells) for line in block.lines]
+    return max(cells) > 2 or (len(cells) > 1 and min(cells) > 1)
+
+
+def add_larger(blocks: Sequence[Block], body: Body) -> bool:
+    """Make headings of what bookmarks do not name and is set larger than all that they do: titles, parts.
+
+    Return whether there is such.
+    """
+    sizes = [block.lines[0].size for block in blocks if block.kind == "heading"]
+    _, prose = _tiers(blocks, body)
+    least = _LARGER_STILL * max([*sizes, body.size])
+    found = [
+        block
+        for block in blocks
+        if block.kind == "text"
+        and block.lines[0].size >= least
+        and block.lines[0].size not in prose
+        and _is_heading(block, " ".join(line.text for line in block.lines), is_larger=True)
+    ]
+    if not found:
+        return False
+    for block in blocks:
+        if block.kind == "heading":
+            block.level = min(block.level + 1, 6)
+    for block in found:
+        block.kind, block.level = "heading", 1
+    return True
+
+
 def _is_heading(block: Block, text: str, is_larger: bool) -> bool:
-    if sum(map(str.isalpha, text)) < 2 or CAPTION.match(text) or len(block.lines) > _MAX_LINES:
+    if (
+        _is_row(block)
+        or sum(map(str.isalpha, text)) < 2
+        or CAPTION.match(text)
+        or len(block.lines) > _MAX_LINES
+    ):
         return False
     if is_larger:
         return len(text) <= _LONGEST and not (text.endswith((".", ",", ";")) and len(text) > 80)

@@ -2,14 +2,15 @@
 
 import ctypes
 import hashlib
-import io
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from searchsvc.importing.base import Asset, Limits
 from searchsvc.importing.pdf_layout import Run
-from searchsvc.importing.pdf_text import PageText, Placed
+from searchsvc.importing.pdf_shapes import PageText, Placed
+from searchsvc.importing.pdf_strips import encoded, extent, joined, pictures, upright_picture
 
 _SMALLEST = 40.0
 """Points on both sides; what is smaller is an ornament or a symbol."""
@@ -45,17 +46,19 @@ class Images:
         """Read the images of an open page, numbered from 1, and return them as pieces for the layout."""
         runs: list[Run] = []
         area = max(1.0, found.width * found.height)
-        for placed in found.images[: self._limits.images]:
-            width, height = placed.x1 - placed.x0, placed.y1 - placed.y0
+        for strips in pictures(found.images[: self._limits.images]):
+            x0, y0, x1, y1 = extent(strips)
+            width, height = x1 - x0, y1 - y0
             if min(width, height) < _SMALLEST or (found.words and width * height > _BACKGROUND * area):
                 continue
-            key = self._key(placed)
+            key = self._key(strips)
             if key not in self._assets:
-                self._assets[key] = self._make(f"page-{number}-{len(runs) + 1}.png", page, placed, found.turn)
+                name = f"page-{number}-{len(runs) + 1}.png"
+                self._assets[key] = self._make(name, page, strips, found)
             seen = self._pages.setdefault(key, set())
             seen.add(number)
             if self._assets[key] is not None and len(seen) < _REPEATED:
-                runs.append(Run(placed.x0, placed.x1, (placed.y0 + placed.y1) / 2, height, piece=Image(key)))
+                runs.append(Run(x0, x1, (y0 + y1) / 2, height, piece=Image(key)))
         return runs
 
     def once(self) -> dict[bytes, Asset]:
@@ -70,14 +73,15 @@ class Images:
         """Return what was left out, and why."""
         return [f"{count} images were left out: {why}" for why, count in self._left_out.items()]
 
-    def _key(self, placed: Placed) -> bytes:
-        handle, size = placed.handle, self._size(placed)
-        length = self._pdfium.FPDFImageObj_GetImageDataRaw(handle, None, 0)
-        digest = hashlib.blake2b(repr(size).encode(), digest_size=16)
-        if 0 < length <= self._limits.file_bytes:
-            buffer = (ctypes.c_ubyte * length)()
-            self._pdfium.FPDFImageObj_GetImageDataRaw(handle, buffer, length)
-            digest.update(buffer)
+    def _key(self, strips: Sequence[Placed]) -> bytes:
+        digest = hashlib.blake2b(digest_size=16)
+        for placed in strips:
+            digest.update(repr(self._size(placed)).encode())
+            length = self._pdfium.FPDFImageObj_GetImageDataRaw(placed.handle, None, 0)
+            if 0 < length <= self._limits.file_bytes:
+                buffer = (ctypes.c_ubyte * length)()
+                self._pdfium.FPDFImageObj_GetImageDataRaw(placed.handle, buffer, length)
+                digest.update(buffer)
         return digest.digest()
 
     def _size(self, placed: Placed) -> tuple[int, int]:
@@ -86,17 +90,17 @@ class Images:
             return 0, 0
         return width.value, height.value
 
-    def _make(self, name: str, page: Any, placed: Placed, turn: int) -> Asset | None:
+    def _make(self, name: str, page: Any, strips: Sequence[Placed], found: PageText) -> Asset | None:
         """Return an image as it is shown, or none with the reason counted."""
-        width, height = self._size(placed)
-        if not width or not height:
+        sizes = [self._size(placed) for placed in strips]
+        if not all(width and height for width, height in sizes):
             self._left_out["they are damaged"] += 1
-        elif width * height > _MAX_PIXELS:
+        elif sum(width * height for width, height in sizes) > _MAX_PIXELS:
             self._left_out[f"they have more than {_MAX_PIXELS:,} pixels"] += 1
         elif self._kept >= self._limits.images:
             self._left_out[f"a document may have {self._limits.images:,}"] += 1
         else:
-            data = self._png(page, placed, max(width, height), turn)
+            data = self._png(page, strips, found)
             if not data:
                 self._left_out["they are damaged"] += 1
             elif len(data) > self._limits.image_bytes:
@@ -109,15 +113,36 @@ class Images:
                 return Asset(name, data)
         return None
 
-    def _png(self, page: Any, placed: Placed, pixels: int, turn: int) -> bytes:
-        """Draw an image with its mask and turn, its longer side as it is stored or as long as is written."""
+    def _png(self, page: Any, strips: Sequence[Placed], found: PageText) -> bytes:
+        """Return strips as one picture, with as many pixels as they have, but no more than are written."""
+        x0, y0, x1, y1 = extent(strips)
+        # Pixels to the point, of the finest strip.
+        fine = max(
+            max(self._size(placed)) / max(placed.x1 - placed.x0, placed.y1 - placed.y0, 1e-3)
+            for placed in strips
+        )
+        scale = min(fine, _MAX_SIDE / max(x1 - x0, y1 - y0))
+        drawn = [(placed, self._drawn(page, placed, scale, found.upright)) for placed in strips]
+        if any(picture is None for _, picture in drawn):
+            return b""
+        if len(drawn) == 1:
+            return encoded(drawn[0][1])
+        tiles = []
+        for placed, picture in drawn:
+            left = found.width - placed.x1 if found.mirrored else placed.x0
+            tiles.append((left, placed.y1, placed.x1 - placed.x0, placed.y1 - placed.y0, picture))
+        return encoded(joined(tiles, scale))
+
+    def _drawn(self, page: Any, placed: Placed, scale: float, upright: int) -> Any:
+        """Draw an image with its mask and turn, so many pixels to the point; none for a damaged one."""
         pdfium, own = self._pdfium, self._pdfium.FS_MATRIX()
         if not pdfium.FPDFPageObj_GetMatrix(placed.handle, own):
-            return b""
+            return None
         shown = max(abs(own.a) + abs(own.c), abs(own.b) + abs(own.d))
         if not 1e-3 < shown < 1e6:
-            return b""
-        scale = min(pixels, _MAX_SIDE) / shown
+            return None
+        # A form around an image may scale it once more.
+        scale *= max(placed.x1 - placed.x0, placed.y1 - placed.y0) / shown
         drawn = pdfium.FS_MATRIX(*(getattr(own, part) * scale for part in "abcdef"))
         pdfium.FPDFPageObj_SetMatrix(placed.handle, drawn)
         try:
@@ -125,24 +150,6 @@ class Images:
         finally:
             pdfium.FPDFPageObj_SetMatrix(placed.handle, own)
         if not raw:
-            return b""
+            return None
         # Freed with its last reference; to close it by hand would pull it from under the picture.
-        return _encoded(self._helpers.PdfBitmap.from_raw(raw).to_pil(), turn)
-
-
-def _encoded(picture: Any, turn: int) -> bytes:
-    """Return a picture on white, turned by quarters clockwise, as PNG."""
-    from PIL import Image as Pillow
-
-    if picture.mode in ("RGBA", "LA"):
-        white = Pillow.new("RGB", picture.size, "white")
-        white.paste(picture.convert("RGB"), mask=picture.getchannel("A"))
-        picture = white
-    if picture.mode not in ("L", "RGB"):
-        picture = picture.convert("RGB")
-    turns = (None, Pillow.Transpose.ROTATE_270, Pillow.Transpose.ROTATE_180, Pillow.Transpose.ROTATE_90)
-    if (how := turns[turn]) is not None:
-        picture = picture.transpose(how)
-    written = io.BytesIO()
-    picture.save(written, "PNG", compress_level=4)
-    return written.getvalue()
+        return upright_picture(self._helpers.PdfBitmap.from_raw(raw).to_pil(), upright)

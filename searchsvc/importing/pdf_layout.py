@@ -11,14 +11,19 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from searchsvc.importing.pdf_direction import join_words
 from searchsvc.importing.pdf_markdown import WIDE
-from searchsvc.importing.pdf_text import Word, most_common_size
+from searchsvc.importing.pdf_shapes import Word, most_common_size
 
 _RUN_GAP = 0.8
 """Of the font size; wider ones part columns and cells. Gutters of journals begin at one."""
 _SAME_LINE = 0.4
 """Of the font size, between baselines: a superscript is still of its line."""
-_JOINED_GAP = 0.15
+_RAISED = 0.7
+"""Of the font size: so high a mark of a footnote may stand above its line."""
+_FEW_MARKS = 6
+"""Words on the height of a mark of a footnote: others are a line."""
+_MOST_RAISED = 300
 _COLUMN_LINES = 3
 _COLUMN_WIDTH = 8.0
 _COLUMN_LETTERS = 16
@@ -30,6 +35,9 @@ _COLUMN_FILL = 0.4
 _STRIP = 0.5
 """Of the font size: the least white between columns."""
 _MAX_SPLITS = 12
+_CLOSE = 1.6
+"""Font sizes from baseline to baseline: lines farther apart are of two paragraphs."""
+_BULLETS = "•◦▪▫‣∙·●○■□➢✓–"
 
 
 @dataclass(slots=True)
@@ -63,6 +71,8 @@ class Line:
     """Counted over the page in reading order."""
     cells: tuple[tuple[float, float, str], ...] = ()
     """Its parts between wide gaps: x0, x1, text."""
+    words: tuple[Word, ...] = ()
+    """Of a line of typewriter letters, from the left: in code every gap counts."""
     piece: object = None
     level: int = 0
     """1 to 6 for a line that is (a part of) a heading."""
@@ -70,9 +80,10 @@ class Line:
     """Whether a heading begins with it."""
 
 
-def lay_out(words: list[Word], pieces: Sequence[Run] = ()) -> list[Line]:
-    """Return the lines of a page in reading order."""
+def lay_out(words: list[Word], pieces: Sequence[Run] = (), mirrored: bool = False) -> list[Line]:
+    """Return the lines of a page in reading order; ``mirrored`` where x runs to the left."""
     words = _with_initials(words)
+    _lower_marks(words)
     runs = [*_runs(words), *pieces]
     lines: list[Line] = []
     for column, rows in enumerate(_ordered(runs, _MAX_SPLITS)):
@@ -80,7 +91,7 @@ def lay_out(words: list[Word], pieces: Sequence[Run] = ()) -> list[Line]:
         left = min((run.x0 for run in texts), default=0.0)
         right = max((run.x1 for run in texts), default=0.0)
         for row in rows:
-            lines += _lines(row, left, right, column)
+            lines += _lines(row, left, right, column, mirrored)
     return lines
 
 
@@ -91,7 +102,9 @@ def _rows(runs: list[Run]) -> list[list[Run]]:
     for run in sorted(runs, key=lambda run: -run.y):
         near = bool(rows) and run.piece is None and at - run.y <= _SAME_LINE * max(size, run.size)
         # Next to a large line of another column two lines of one column may both be near.
-        if near and not any(run.x0 < other.x1 - 1 and run.x1 > other.x0 + 1 for other in rows[-1]):
+        if near and not any(
+            run.x0 < other.x1 - 1 and run.x1 > other.x0 + 1 and _overlap(run, other) for other in rows[-1]
+        ):
             rows[-1].append(run)
             if run.size > size:
                 at, size = run.y, run.size
@@ -102,6 +115,31 @@ def _rows(runs: list[Run]) -> list[list[Run]]:
     for row in rows:
         row.sort(key=lambda run: run.x0)
     return rows
+
+
+def _lower_marks(words: list[Word]) -> None:
+    """Put marks of footnotes, which are raised, on the baseline of the word beside them."""
+    lines = Counter(round(word.y, 1) for word in words)
+    raised = [word for word in words if len(word.text) <= 3 and lines[round(word.y, 1)] <= _FEW_MARKS]
+    for mark in raised[:_MOST_RAISED]:
+        is_number = not any(map(str.isalpha, mark.text))
+        near = [
+            word
+            for word in words
+            if 0.2 * word.size < mark.y - word.y <= _RAISED * word.size
+            and mark.size < (1.0 if is_number else 0.85) * word.size
+        ]
+        if before := next((word for word in near if abs(mark.x0 - word.x1) < 0.15 * word.size), None):
+            mark.y = before.y
+        elif after := next((word for word in near if -0.15 < (word.x0 - mark.x1) / word.size < 0.8), None):
+            # The mark of the footnote itself: no part of its first word.
+            mark.y, after.spaced = after.y, True
+
+
+def _overlap(one: Run, other: Run) -> bool:
+    """Return whether one stands over the other; boxes of letters side by side may touch."""
+    common = min(one.x1, other.x1) - max(one.x0, other.x0)
+    return common > 1 and 2 * common > min(one.x1 - one.x0, other.x1 - other.x0)
 
 
 def _runs(words: list[Word]) -> list[Run]:
@@ -156,13 +194,37 @@ def _ordered(runs: list[Run], splits: int) -> list[list[list[Run]]]:
     found = _widest_split(rows) if splits else None
     if found is None:
         return [rows]
-    first, end, x = found
+    first, end = _trimmed(rows, *found)
+    x = found[2]
     above = [run for row in rows[:first] for run in row]
     within = [run for row in rows[first:end] for run in row]
     below = [run for row in rows[end:] for run in row]
     left = [run for run in within if run.x1 <= x]
     right = [run for run in within if run.x1 > x]
     return [part for some in (above, left, right, below) for part in _ordered(some, splits - 1)]
+
+
+def _trimmed(rows: list[list[Run]], first: int, end: int, x: float) -> tuple[int, int]:
+    """Leave out short lines above and below columns that only happen to end before the strip between them.
+
+    Above, that is the last line of a paragraph over both columns; below, a heading over what comes next.
+    """
+
+    def is_left(row: list[Run]) -> bool:
+        return all(run.x1 <= x for run in row)
+
+    def fall(at: int) -> float:
+        upper, lower = rows[at - 1][0], rows[at][0]
+        return (upper.y - lower.y) / max(upper.size, lower.size, 1.0)
+
+    while 0 < first < end - _COLUMN_LINES and is_left(rows[first]) and fall(first) < _CLOSE < fall(first + 1):
+        first += 1
+    last = end
+    while first + _COLUMN_LINES < last < len(rows) and is_left(rows[last - 1]):
+        last -= 1
+        if fall(last) > _CLOSE:
+            end = last
+    return first, end
 
 
 def _widest_split(rows: list[list[Run]]) -> tuple[int, int, float] | None:
@@ -217,7 +279,7 @@ def _prose_lines(runs: list[Run]) -> int:
     return lines
 
 
-def _lines(row: list[Run], left: float, right: float, column: int) -> list[Line]:
+def _lines(row: list[Run], left: float, right: float, column: int, mirrored: bool) -> list[Line]:
     """Return a row as one line of text, after the pieces in it."""
     lines = [
         Line("", run.x0, run.x1, run.y, run.size, left=left, right=right, column=column, piece=run.piece)
@@ -228,8 +290,12 @@ def _lines(row: list[Run], left: float, right: float, column: int) -> list[Line]
     if not texts:
         return lines
     words = sorted((word for run in texts for word in run.words), key=lambda word: word.x0)
-    text = join_words(words)
-    cells = tuple((run.x0, run.x1, join_words(run.words)) for run in texts)
+    text = join_words(words, mirrored)
+    # A soft hyphen that is shown within a line is a hyphen.
+    text = text[:-1].replace("\u00ad", "-") + text[-1:]
+    cells = tuple((run.x0, run.x1, join_words(run.words, mirrored)) for run in texts)
+    if len(cells) > 1 and cells[0][2] in _BULLETS:
+        cells = ((cells[0][0], cells[1][1], f"{cells[0][2]} {cells[1][2]}"), *cells[2:])
     if _is_justified(cells, left, right, texts[0].size):
         cells = ((cells[0][0], cells[-1][1], text),)
     if not text:
@@ -241,6 +307,8 @@ def _lines(row: list[Run], left: float, right: float, column: int) -> list[Line]
     line = Line(
         text, words[0].x0, max(word.x1 for word in words), y, size, bold, mono, left, right, column, cells
     )
+    if mono:
+        line.words = tuple(words)
     return [*lines, line]
 
 
@@ -263,21 +331,3 @@ def _line_size(words: list[Word], text: str) -> float:
     if text.upper() == text:
         return max(sizes)  # Small capitals: the size is that of the large ones.
     return sizes.most_common(1)[0][0]
-
-
-def join_words(words: list[Word]) -> str:
-    """Return words of one line as text; from the right when most of them are of such a script."""
-    text = "".join(word.text for word in words)
-    backwards = 2 * sum("\u0590" <= character <= "\u08ff" for character in text) > len(text)
-    words = sorted(words, key=lambda word: -word.x1 if backwards else word.x0)
-    parts: list[str] = []
-    last: Word | None = None
-    for word in words:
-        if last is not None:
-            gap = last.x0 - word.x1 if backwards else word.x0 - last.x1
-            size = max(last.size, word.size)
-            if gap >= _JOINED_GAP * size or (word.spaced and gap > -0.1 * size):
-                parts.append(" ")
-        parts.append(word.text)
-        last = word
-    return " ".join("".join(parts).split())

@@ -4,7 +4,8 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-_HYPHENS = "-\u00ad"
+HYPHENS = ("-", "\u00ad")
+"""Ends of lines that may part a word."""
 _WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 _LAST_PART = re.compile(r"([^\W\d_]+(?:-[^\W\d_]+)*)-$")
 _FIRST_PART = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
@@ -36,7 +37,7 @@ class Joiner:
         for line in lines:
             words = _WORD.findall(line.casefold())
             # The parts of a word that a line end parts are no words that the document knows.
-            if line.endswith(tuple(_HYPHENS)) and words:
+            if line.endswith(HYPHENS) and words:
                 words.pop()
             self._known.update(words)
 

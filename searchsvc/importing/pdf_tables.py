@@ -1,27 +1,25 @@
 """Tables: those drawn with rules on a page, and those of which only the columns are aligned."""
 
-import bisect
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from searchsvc.importing.pdf_layout import Line, Run, join_words
-from searchsvc.importing.pdf_text import PageText, Word
+from searchsvc.importing.pdf_grid import Rows, connected
+from searchsvc.importing.pdf_layout import Line, Run
+from searchsvc.importing.pdf_shapes import PageText
 
-_SNAP = 2.0
-"""Points: rules closer than that are one."""
 _MAX_RULES = 4000
 """On a page; a drawing of more is no table."""
-_MAX_CELLS = 20_000
 _COLUMN_GAP = 1.0
 """Of the font size, between columns that nothing but white parts."""
 _FEWEST_ROWS = 3
+_FILLED = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows of cells, all rows of the same length."""
+    """Rows of cells, all rows of the same length; lines of a cell are parted by line ends."""
 
-    rows: tuple[tuple[str, ...], ...]
+    rows: Rows
 
 
 def take_ruled(page: PageText) -> list[Run]:
@@ -29,82 +27,18 @@ def take_ruled(page: PageText) -> list[Run]:
     if not page.across or not page.down or len(page.across) + len(page.down) > _MAX_RULES:
         return []
     taken: list[Run] = []
-    for across, down in _connected(page.across, page.down):
-        ys, xs = _snapped([y for _, _, y in across]), _snapped([x for _, _, x in down])
-        if len(ys) < 3 or len(xs) < 3 or len(ys) * len(xs) > _MAX_CELLS:
+    for grid in connected(page.across, page.down):
+        if grid.is_drawing:
             continue
-        inside = [w for w in page.words if _in(w, xs, ys)]
-        rows = _cells(inside, xs, ys)
-        filled = sum(bool(cell) for row in rows for cell in row)
-        if len(rows) < 2 or filled < 4 or len(rows[0]) < 2:
+        inside = [word for word in page.words if grid.holds(word)]
+        rows = grid.rows(inside, page.mirrored)
+        if rows is None:
             continue
         gone = set(map(id, inside))
         page.words = [word for word in page.words if id(word) not in gone]
-        taken.append(Run(xs[0], xs[-1], (ys[0] + ys[-1]) / 2, 0.0, piece=Table(rows)))
+        middle = (grid.ys[0] + grid.ys[-1]) / 2
+        taken.append(Run(grid.xs[0], grid.xs[-1], middle, 0.0, piece=Table(rows)))
     return taken
-
-
-def _in(word: Word, xs: list[float], ys: list[float]) -> bool:
-    middle = (word.x0 + word.x1) / 2
-    return xs[0] <= middle <= xs[-1] and ys[0] <= word.y + 0.3 * word.size <= ys[-1]
-
-
-def _snapped(values: list[float]) -> list[float]:
-    """Return values in order, those within the snap as one."""
-    snapped: list[float] = []
-    for value in sorted(values):
-        if not snapped or value - snapped[-1] > _SNAP:
-            snapped.append(value)
-    return snapped
-
-
-Rule = tuple[float, float, float]
-
-
-def _connected(across: list[Rule], down: list[Rule]) -> list[tuple[list[Rule], list[Rule]]]:
-    """Group rules that touch each other."""
-    owner = list(range(len(across) + len(down)))
-
-    def top(index: int) -> int:
-        while owner[index] != index:
-            owner[index] = owner[owner[index]]
-            index = owner[index]
-        return index
-
-    order = sorted(range(len(across)), key=lambda index: across[index][2])
-    heights = [across[index][2] for index in order]
-    for column, (y0, y1, x) in enumerate(down, start=len(across)):
-        # Only the horizontal rules within its height can touch a vertical one.
-        low, high = bisect.bisect_left(heights, y0 - _SNAP), bisect.bisect_right(heights, y1 + _SNAP)
-        for index in order[low:high]:
-            if across[index][0] - _SNAP <= x <= across[index][1] + _SNAP:
-                owner[top(index)] = top(column)
-    groups: dict[int, tuple[list[Rule], list[Rule]]] = {}
-    for index, rule in enumerate([*across, *down]):
-        groups.setdefault(top(index), ([], []))[index >= len(across)].append(rule)
-    return [group for group in groups.values() if group[0] and group[1]]
-
-
-def _cells(words: list[Word], xs: list[float], ys: list[float]) -> tuple[tuple[str, ...], ...]:
-    """Return the text of the cells between the rules, from the top; without empty rows and columns."""
-    cells: dict[tuple[int, int], list[Word]] = {}
-    for word in words:
-        row = bisect.bisect_right(ys, word.y + 0.3 * word.size)
-        column = bisect.bisect_right(xs, (word.x0 + word.x1) / 2)
-        cells.setdefault((min(row, len(ys) - 1), min(column, len(xs) - 1)), []).append(word)
-    columns = sorted({column for _, column in cells})
-    rows = sorted({row for row, _ in cells}, reverse=True)
-    return tuple(tuple(_cell(cells.get((row, column), [])) for column in columns) for row in rows)
-
-
-def _cell(words: list[Word]) -> str:
-    lines: list[list[Word]] = []
-    for word in sorted(words, key=lambda word: -word.y):
-        if lines and lines[-1][0].y - word.y <= 0.4 * word.size:
-            lines[-1].append(word)
-        else:
-            lines.append([word])
-    return " ".join(map(join_words, lines))
 
 
 def aligned_rows(lines: Sequence[Line], start: int, pitch: float) -> int:
@@ -135,7 +69,23 @@ def aligned_rows(lines: Sequence[Line], start: int, pitch: float) -> int:
         count += 1
     while count and len(lines[start + count - 1].cells) < 2:
         count -= 1
-    return count if rows >= _FEWEST_ROWS and not _is_list(lines[start : start + count], columns) else 0
+    if rows < _FEWEST_ROWS or _is_list(lines[start : start + count], columns):
+        return 0
+    filled = sum(len(line.cells) for line in lines[start : start + count])
+    # Numbers along the axes of charts are aligned, too, and leave most cells empty.
+    return count if filled > _FILLED * rows * len(columns) else 0
+
+
+def continues(rows: Sequence[Line], lines: Sequence[Line]) -> bool:
+    """Return whether lines are further rows of a table that nothing but white parts."""
+    columns: list[tuple[float, float]] = []
+    for line in rows:
+        columns = _merged(columns, [(x0, x1) for x0, x1, _ in line.cells], line.size)
+    for line in lines:
+        cells = [(x0, x1) for x0, x1, _ in line.cells]
+        if not 1 < len(cells) <= len(columns) or len(_merged(columns, cells, line.size)) != len(columns):
+            return False
+    return True
 
 
 def make_aligned(lines: Sequence[Line]) -> Table:
@@ -149,7 +99,7 @@ def make_aligned(lines: Sequence[Line]) -> Table:
             rows.append([""] * len(columns))
         for x0, _, text in line.cells:
             column = _column(columns, x0)
-            rows[-1][column] = f"{rows[-1][column]} {text}".strip()
+            rows[-1][column] = f"{rows[-1][column]}\n{text}".strip()
     return Table(tuple(map(tuple, rows)))
 
 

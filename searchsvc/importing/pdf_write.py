@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from searchsvc.importing import pdf_markdown as markdown
 from searchsvc.importing.base import Asset
-from searchsvc.importing.pdf_blocks import CAPTION, ENTRY, Block, code_text
+from searchsvc.importing.pdf_blocks import CAPTION, Block, code_text, entry
 from searchsvc.importing.pdf_images import Image
 from searchsvc.importing.pdf_layout import Line
 
@@ -58,7 +58,8 @@ class Writer:
             self.first_heading = self.first_heading or text
             self._put(markdown.heading(text, block.level))
         elif block.kind == "table" and block.table is not None:
-            self._put(markdown.table(block.table.rows))
+            rows = [[self._joiner.join(cell.split("\n")) for cell in row] for row in block.table.rows]
+            self._put(markdown.table(rows))
         elif block.kind == "code":
             self._put(markdown.code(code_text(block.lines)))
         elif block.kind == "image":
@@ -68,8 +69,8 @@ class Writer:
                 block.lines[0].x0, block.lines[0].size, block.marker, self._joiner.join(block.texts)
             )
         elif block.kind == "entry":
-            match = ENTRY.match(block.texts[0])
-            text = f"{match[1]} … {match[2]}" if match else block.texts[0]
+            parts = entry(block.texts[0])
+            text = f"{parts[0]} … {parts[1]}" if parts else block.texts[0]
             self._add_item(block.lines[0].x0, block.lines[0].size, "•", text)
         else:
             self._put(markdown.escape_text(self._joiner.join(block.texts)))

@@ -1,12 +1,14 @@
 """All channels -> one score a section.
 
 The lexical score is an absolute share of the question, 0 to 1. Vectors add to it by how far a section
-stands above their background, headings that the question says word for word add a constant, and of a
-parent and its child the lower one is moved down a little. One set of constants serves all corpora,
-languages and models; benchmark/RESULTS.md has the measurements.
+stands above their background, the more the less of the question words can account for; headings that the
+question says word for word add a constant, and of a parent and its child the lower one is moved down a
+little. One set of constants serves all corpora, languages and models; benchmark/RESULTS.md has the
+measurements.
 """
 
 import heapq
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -24,6 +26,11 @@ Floats = NDArray[np.float32]
 
 VECTOR_WEIGHT = 0.03
 """Of the standing of a vector to the power of 1.5: what stands out counts over-proportionally."""
+WORDLESS_GAIN = 2.0
+"""What the vectors of a question count more, at most, when words account for none of it."""
+WORDS_ENOUGH = 0.05
+"""Share of a question that the best section earns by words, of all that could be earned, from where on
+that gain fades: paraphrases earn .02 to .05, most other questions .08 and more."""
 PHRASE_BONUS = 0.017
 """For a heading that the question says word for word."""
 EXACT_BONUS = 0.1
@@ -71,9 +78,11 @@ def fuse(
     words = lexical(corpus, terms, related=related)
     scores = words.scores.copy()
     if vector is not None and vector.trust:
+        # What the corpus has no word for cannot be earned: its share of the question is left to meaning.
+        scores *= np.float32(words.known_share)
+        weight = VECTOR_WEIGHT * _vector_share(float(scores.max(initial=0)), vector.trust)
         # The power of 1.5 as a product: numpy's own power function is twenty times slower.
-        raised = vector.standing * np.sqrt(vector.standing)
-        scores += np.float32(VECTOR_WEIGHT * vector.trust) * raised
+        scores += np.float32(weight) * vector.standing * np.sqrt(vector.standing)
     evidence = visible if everything else visible & (scores > 0)
     pool = best_places(np.where(evidence, scores, np.float32(-np.inf)), POOL)
     exact, said = headings_said(corpus, terms.line, words.matches, pool)
@@ -81,6 +90,11 @@ def fuse(
     scores[said] += np.float32(PHRASE_BONUS)
     fused = _ordered(pool, scores[pool], words, vector, frozenset([*exact.tolist(), *said.tolist()]))
     return _dim_kin(corpus, fused)
+
+
+def _vector_share(earned: float, trust: float) -> float:
+    """Return how much vectors count where the best section earns this share of a question by words."""
+    return trust + min(trust, 1.0) * WORDLESS_GAIN * math.exp(-((earned / WORDS_ENOUGH) ** 2))
 
 
 def _ordered(

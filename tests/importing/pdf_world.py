@@ -6,7 +6,9 @@ import random
 import re
 import zlib
 from dataclasses import dataclass, field
+from pathlib import Path
 
+import reportlab
 from PIL import Image as Pillow
 from reportlab.lib.pagesizes import A4
 from reportlab.lib.styles import ParagraphStyle
@@ -250,6 +252,50 @@ def bomb(side=40_000):
         f"/Filter/FlateDecode/Length {len(packed)}>>stream\n".encode() + packed + b"\nendstream",
     ]  # fmt: skip
     return raw_pdf(objects)
+
+
+def spelled(pieces, size=12, vertical=False, inkless="", drawn=""):
+    """Return a page whose glyphs stand for any text: ``pieces`` are x, y and what each glyph means.
+
+    Every glyph is 0.6 of the size wide, but those of ``inkless``, which show nothing. Vertical ones run down.
+    ``drawn`` is what the page shows besides.
+    """
+    meanings = list(dict.fromkeys(meaning for _, _, some in pieces for meaning in some))
+    number = {meaning: 36 + index for index, meaning in enumerate(meanings)}
+    shape = {number[some]: 3 if some in inkless else number[some] for some in meanings}
+    shows = [
+        f"{size} 0 0 {size} {x} {y} Tm <{''.join(f'{number[meaning]:04x}' for meaning in some)}> Tj"
+        for x, y, some in pieces
+    ]
+    pairs = [f"<{number[some]:04x}> <{some.encode('utf-16-be').hex()}>" for some in meanings]
+    blocks = [pairs[at : at + 100] for at in range(0, len(pairs), 100)]
+    chars = "\n".join(f"{len(some)} beginbfchar\n" + "\n".join(some) + "\nendbfchar" for some in blocks)
+    cmap = (
+        "/CIDInit /ProcSet findresource begin 12 dict begin begincmap /CMapName /Any def /CMapType 2 def\n"
+        f"1 begincodespacerange <0000> <ffff> endcodespacerange\n{chars}\nendcmap end end"
+    )
+    widths = " ".join(f"{number[some]} [{0 if some in inkless else 600}]" for some in meanings)
+    mode = "V" if vertical else "H"
+    font = (Path(reportlab.__file__).parent / "fonts" / "Vera.ttf").read_bytes()
+    return raw_pdf([
+        b"<</Type/Catalog/Pages 2 0 R>>",
+        b"<</Type/Pages/Kids[3 0 R]/Count 1>>",
+        b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 600 800]/Contents 4 0 R/Resources<</Font<</F 5 0 R>>>>>>",
+        _stream((f"{drawn}BT /F 1 Tf\n" + "\n".join(shows) + "\nET").encode()),
+        f"<</Type/Font/Subtype/Type0/BaseFont/Vera/Encoding/Identity-{mode}/DescendantFonts[6 0 R]"
+        "/ToUnicode 7 0 R>>".encode(),
+        "<</Type/Font/Subtype/CIDFontType2/BaseFont/Vera/CIDToGIDMap 10 0 R/CIDSystemInfo<</Registry(Adobe)"
+        f"/Ordering(Identity)/Supplement 0>>/DW 600/W[{widths}]/FontDescriptor 8 0 R>>".encode(),
+        _stream(cmap.encode()),
+        b"<</Type/FontDescriptor/FontName/Vera/Flags 4/ItalicAngle 0/Ascent 900/Descent -200/CapHeight 700"
+        b"/StemV 80/FontBBox[-200 -250 1300 950]/FontFile2 9 0 R>>",
+        _stream(font),
+        _stream(b"".join(shape.get(code, code).to_bytes(2, "big") for code in range(max(shape) + 1))),
+    ])  # fmt: skip
+
+
+def _stream(data):
+    return b"<</Length %d>>stream\n" % len(data) + data + b"\nendstream"
 
 
 def raw_pdf(objects):

@@ -81,6 +81,32 @@ def test_the_head_of_a_short_chapter_goes_with_those_of_long_ones():
     assert "Short Things" not in found
 
 
+def test_a_title_larger_than_all_that_bookmarks_name_is_the_first_heading():
+    def draw(canv, _):
+        world.lines(canv, ["The Title Of It All"], y=760, size=20)
+        for at, title in enumerate(("First Part", "Second Part")):
+            world.lines(canv, [title], y=720 - 200 * at, size=14)
+            world.lines(canv, world.prose(at), y=690 - 200 * at)
+            canv.bookmarkHorizontalAbsolute(title, 735 - 200 * at)
+            canv.addOutlineEntry(title, title, 0)
+
+    found = read(world.drawn(draw))
+    assert world.headings_of(found.markdown) == [
+        (1, "The Title Of It All"), (2, "First Part"), (2, "Second Part"),
+    ]  # fmt: skip
+    assert found.title == "The Title Of It All"
+
+
+def test_rows_of_large_cells_are_no_headings():
+    def draw(canv, _):
+        world.lines(canv, world.prose(), y=760)
+        for at in range(2):
+            for x in (72, 200, 320):
+                world.lines(canv, [f"cell {at}"], x=x, y=500 - 17 * at, size=12)
+
+    assert world.headings_of(read(world.drawn(draw)).markdown) == []
+
+
 def test_a_bookmark_whose_text_is_not_on_its_page_is_a_heading_where_it_points():
     lines = world.prose(1, 6)
 
@@ -231,36 +257,6 @@ def test_limits_of_images_are_held_with_a_notice():
     assert len(found.assets) == 1
     assert any("2 images were left out" in text for text in found.notices)
     assert read(world.drawn(draw), image_bytes=100).assets == ()
-
-
-@pytest.mark.parametrize(
-    ("said", "title"),
-    [
-        ("A Good Title", "A Good Title"),
-        ("Microsoft Word - report.doc", ""),
-        ("Microsoft Word - Annual Report", "Annual Report"),
-        ("untitled", ""),
-        ("paper_final.pdf", ""),
-        ("A\0 Title\n here", "A Title here"),
-    ],
-)
-def test_a_title_is_taken_from_the_document_when_it_is_one(said, title):
-    def draw(canv, _):
-        canv.setTitle(said)
-        canv.setAuthor("Ann Lee; Bo Chen")
-        world.lines(canv, world.prose())
-
-    found = read(world.drawn(draw, lang="de-DE"))
-    assert (found.title, found.author, found.language) == (title, "Ann Lee, Bo Chen", "de-DE")
-
-
-def test_a_document_that_names_no_title_has_that_of_its_first_heading():
-    def draw(canv, _):
-        canv.setTitle("untitled")
-        world.lines(canv, ["The Heading"], y=740, size=18)
-        world.lines(canv, world.prose())
-
-    assert read(world.drawn(draw)).title == "The Heading"
 
 
 @pytest.mark.parametrize(

@@ -76,12 +76,6 @@ def test_a_hyphen_at_the_end_of_a_line_goes_unless_it_belongs_to_the_word(texts,
     assert parts(page(*texts)) == [joined]
 
 
-def test_ligatures_become_letters():
-    from searchsvc.importing.pdf_text import _REPLACED
-
-    assert [_REPLACED[code] for code in (0xFB01, 0xFB02, 0xFB03)] == ["fi", "fl", "ffi"]
-
-
 def test_bulleted_and_numbered_lists_stay_lists():
     def draw(canv, _):
         world.lines(canv, ["Before the list:"], y=700)
@@ -144,7 +138,39 @@ def test_code_keeps_its_lines_and_indents_in_a_fence():
     data = world.flow(
         [world.Paragraph("Text before code in a book.", TEXT)] * 9 + [world.Preformatted(source, style)]
     )
-    assert f"````\n{source}\n````" in read(data).replace("a + b", "a  +  b")
+    assert f"````\n{source}\n````" in read(data)
+
+
+CODE = [
+    ["x  =  y  +  z", "if x:", "    return  x"],
+    ["alpha  beta  gamma", "one  two"],
+    ["int a;          // one", "int number;     // two", "if (a)", "\u00a0" * 8 + "b();"],
+    ["    begins deep", "  less deep", "", "        deepest"],
+    ["a", " b", "  c", "   d"],
+    ["total   :=   0", "# 'quoted'  \"text\"", "```", "* not an item", "1. nor this"],
+]
+
+
+@pytest.mark.parametrize("source", CODE)
+@pytest.mark.parametrize("columns", [1, 2])
+def test_every_space_within_and_before_lines_of_code_is_kept(source, columns):
+    style = ParagraphStyle("c", fontName="Courier", fontSize=8, leading=10)
+    around = [world.Paragraph(world.paragraph(random.Random(seed), 8), TEXT) for seed in range(10)]
+    data = world.flow([*around, world.Preformatted("\n".join(source), style), *around], columns=columns)
+    least = min(len(line) - len(line.lstrip(" ")) for line in source if line)
+    wanted = "\n".join(line[least:].replace("\u00a0", " ") for line in source)
+    fence = "`" * (4 if "```" in source else 3)
+    assert f"{fence}\n{wanted}\n{fence}" in read(data)
+
+
+def test_words_of_code_in_bold_letters_keep_their_place():
+    def draw(canv, _):
+        world.lines(canv, world.prose(), y=760)
+        for at, (bold, plain) in enumerate((("for", "    x in  y:"), ("    print", "         (x,   1)"))):
+            world.lines(canv, [bold], y=600 - 10 * at, font="Courier-Bold", size=8)
+            world.lines(canv, [plain], y=600 - 10 * at, font="Courier", size=8)
+
+    assert "```\nfor x in  y:\n    print(x,   1)\n```" in read(world.drawn(draw))
 
 
 def test_a_document_set_in_typewriter_letters_is_text():
@@ -280,3 +306,61 @@ def test_lines_of_contents_are_a_list_and_no_headings():
         "3 End . . . . . . . . . . 9",
     )
     assert parts(found) == ["- 1 Introduction … 1\n- 2 Methods … 7\n- 3 End … 9"]
+
+
+def test_a_heading_below_columns_comes_after_both_of_them():
+    left, right = world.prose(1, 6), world.prose(2, 6)
+
+    def draw(canv, _):
+        for at, (one, other) in enumerate(zip(left, right, strict=True)):
+            world.lines(canv, [one[:45]], x=60, y=700 - 12 * at)
+            world.lines(canv, [other[:45]], x=310, y=700 - 12 * at)
+        world.lines(canv, ["A Short Heading"], x=60, y=600, size=14)
+        world.lines(canv, world.prose(3), x=60, y=580)
+
+    found = read(world.drawn(draw))
+    assert found.index(right[5][:20]) < found.index("# A Short Heading") < found.index(world.prose(3)[0])
+
+
+def test_the_last_line_above_columns_stays_with_its_paragraph():
+    def draw(canv, _):
+        world.lines(canv, [world.prose(5)[0][:-1], "and the end of it."], x=60, y=700)
+        for at, (one, other) in enumerate(zip(world.prose(1), world.prose(2), strict=True)):
+            world.lines(canv, [one[:45]], x=60, y=660 - 12 * at)
+            world.lines(canv, [other[:45]], x=310, y=660 - 12 * at)
+
+    assert parts(read(world.drawn(draw)))[0] == f"{world.prose(5)[0][:-1]} and the end of it."
+
+
+def test_a_term_that_hangs_out_of_its_paragraph_stays_with_it():
+    def draw(canv, _):
+        world.lines(
+            canv, ["Term of which the first line is as wide as the others and hangs out on the left"], y=600
+        )
+        world.lines(
+            canv, ["while the other lines of it are set farther in than that one is, and so on."], x=92, y=588
+        )
+
+    assert "on the left while the other" in read(world.drawn(draw))
+
+
+@pytest.mark.parametrize("raised", [3, 4.3, 6])
+def test_the_mark_of_a_footnote_stays_in_its_line(raised):
+    def draw(canv, _):
+        world.lines(canv, ["first a line that holds a mark"], y=700)
+        x = 72 + pdfmetrics.stringWidth("first a line that holds a mark", "Times-Roman", 10)
+        world.lines(canv, ["1"], x=x, y=700 + raised, size=7)
+        world.lines(canv, ["and one that follows it here"], y=688)
+
+    assert parts(read(world.drawn(draw))) == ["first a line that holds a mark1 and one that follows it here"]
+
+
+def test_the_mark_before_a_footnote_is_no_part_of_its_first_word():
+    def draw(canv, _):
+        world.lines(canv, ["7"], x=72, y=104, size=6)
+        world.lines(
+            canv, ["Possible words of a note, and more of", "them in a second line."], x=75, y=100, size=9
+        )
+
+    found = parts(read(world.drawn(draw)))[-1]
+    assert found == "7 Possible words of a note, and more of them in a second line."
