@@ -140,6 +140,8 @@ def _from_arguments(service: Service, asked: ModelArguments) -> Chosen:
             f"{' and '.join(asked.guarded)} given: servers, keys and files of models are set by the "
             "operator, not by callers; leave them out, or ask for the setting allow_provider_arguments"
         )
+    if len(servers := [name for name in asked.guarded if name != "openai_api_key"]) > 1:
+        raise QueryError(f"{' and '.join(servers)} are given; give one of them")
     embedder = load(_choice(config, service, asked))
     identity = embedder.profile.identity
     cards = service.models.cards()
@@ -175,7 +177,7 @@ def _choice(config: Config, service: Service, asked: ModelArguments) -> ModelCho
         address, name = read_address(url, setting="the address"), asked.model
     if not name:
         raise QueryError(f"provider {provider} needs a model; give embedding_model")
-    if not address.is_loopback and address.host != OPENAI_HOST:
+    if not address.is_loopback:
         check_address(address.url, config)
     is_known = address.host == OPENAI_HOST or address.url == config.base_url.rstrip("/")
     key = base.key or ("" if is_known else _NO_KEY)

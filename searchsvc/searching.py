@@ -276,7 +276,8 @@ class Searcher:
             waiting.append(_too_few(slot.name, identity, done, wanted, corpus))
         if request.mode == "vector":
             raise EmbeddingError(
-                f"mode 'vector' needs vectors: {', '.join(waiting) or 'no model configured'}"
+                f"search by meaning needs vectors: {', '.join(waiting) or 'no model configured'}; ask again "
+                "once they are made, or search by words"
             )
         return None, [f"by words only yet: {', '.join(waiting)}"] if slots else []
 

@@ -19,16 +19,16 @@ def import_document(
     reader: Reader,
     path: str,
     *,
-    title: str | None = None,
-    author: str | None = None,
-    language: str | None = None,
+    title: str = "",
+    author: str = "",
+    language: str = "",
     force: bool = False,
 ) -> Reply:
     """Import a PDF, EPUB or Markdown file that lies in a root or allowed folder, and answer with its id.
 
-    What has not changed since its last import is left as it is, unless ``force``. An empty title, author or
-    language takes back what an earlier call said. Raises ``ReadingError`` when the file cannot be imported,
-    ``AccessDenied`` when it may not be read.
+    What has not changed since its last import is left as it is, unless ``force``. Title, author and language
+    stand for what the document says of itself, now and at later imports; empty ones say nothing. Raises
+    ``ReadingError`` when the file cannot be imported, ``AccessDenied`` when it may not be read.
     """
     service = reader.service
     file, into = _file(reader, path), imports_dir(service.config).resolve()
@@ -40,7 +40,7 @@ def import_document(
         [file],
         into=into,
         force=force,
-        overrides={name: value for name, value in given.items() if value is not None},
+        overrides={name: value for name, value in given.items() if value},
         workers=1,
         note_bytes=service.config.max_file_bytes,
     )

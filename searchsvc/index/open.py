@@ -128,7 +128,7 @@ class Reader:
 
     @property
     def folder(self) -> str:
-        """The folder that was indexed; empty without an index of this version."""
+        """The folder that was indexed; empty without an index, or for one of an early version."""
         return self._fact("folder")
 
     @property

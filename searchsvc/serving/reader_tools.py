@@ -169,9 +169,9 @@ def semantic_search_documents(
 def import_document(
     path: Annotated[str, Field(min_length=1, max_length=5_000)],
     ctx: Context[Any],
-    title: Text | None = None,
-    author: Text | None = None,
-    language: Text | None = None,
+    title: Text = "",
+    author: Text = "",
+    language: Text = "",
     force_reimport: bool = False,
     db_path: Text = "",
 ) -> Annotated[CallToolResult, WireReply]:

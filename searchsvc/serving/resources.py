@@ -1,6 +1,7 @@
 """Resources: every note by its path, and what a client may show of the documents; with completions."""
 
 import json
+from collections import Counter
 from dataclasses import asdict
 from typing import Any
 
@@ -125,7 +126,9 @@ def _completions(desk: Desk, argument: CompletionArgument, given: dict[str, str]
     """
     documents = desk.service.documents
     if argument.name == "path":
-        names = [name for root in documents.library.roots for name in documents.library.listing(root)]
+        pairs = [(root, path) for root in documents.library.roots for path in documents.library.listing(root)]
+        holders = Counter(path for _, path in pairs)
+        names = [f"{root.name}:{path}" if holders[path] > 1 else path for root, path in pairs]
     elif argument.name == "heading" and given.get("path"):
         try:
             names = [row.title for row in documents.tree(given["path"]).rows if row.title]
