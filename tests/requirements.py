@@ -60,6 +60,12 @@ REQUIREMENTS = {
     "R-serving-arguments": "Unknown arguments are refused by name, with the nearest valid one.",
     "R-serving-wire": "Nothing but protocol is written to standard output.",
     "R-end-to-end": "A server started on a folder answers questions about it without further set-up.",
+    # Documents
+    "R-literal": "Text is found wherever it stands, in any case and composition, and nowhere else.",
+    "R-none-picked": "Of several documents that fit, none is picked silently.",
+    "R-callers-key": "What a caller names as a server gets no key but the caller's.",
+    "R-foreign-index": "An index from elsewhere chooses no files or code to load.",
+    "R-import": "A document is imported once, whole or not at all, and keeps its ids.",
     # Structure
     "R-light": "Importing the package and asking for help load no arrays, models or protocol.",
     "R-rooms": "Each room imports only what the table of rooms allows.",

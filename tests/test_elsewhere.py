@@ -165,6 +165,7 @@ def test_an_index_that_moved_or_lost_its_notes_is_refused(open_to, elsewhere):
         elsewhere.reader(str(folder))
 
 
+@pytest.mark.proves("R-foreign-index")
 @pytest.mark.parametrize(
     ("choice", "is_refused"),
     [

@@ -60,6 +60,7 @@ def test_the_path_of_a_file_on_disk_is_one_of_its_names(world):
     assert found(world, path=str(world.notes / "plain.md"))[0] == "plain.md"
 
 
+@pytest.mark.proves("R-none-picked")
 def test_several_that_fit_are_all_listed_and_none_is_picked(world):
     for locator in (Locator(title="Owls"), Locator(title="owl"), Locator(path="paper.pdf")):
         with pytest.raises(QueryError, match="fits 2 documents; give the doc_id") as refused:

@@ -66,6 +66,7 @@ def test_a_server_that_is_allowed_is_asked_and_its_key_kept_nowhere(tmp_path, se
     assert KEY not in caplog.text + answer.text + repr(model)
 
 
+@pytest.mark.proves("R-callers-key")
 @pytest.mark.proves("R-secrets")
 @pytest.mark.parametrize("argument", ["openai_base_url", "lm_studio_url", "embedding_ollama_url"])
 def test_the_operators_key_goes_to_no_address_that_a_caller_names(tmp_path, server, monkeypatch, argument):

@@ -330,6 +330,7 @@ def whole(folder: Path) -> str:
     return version
 
 
+@pytest.mark.proves("R-import")
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="this system has no kill -9")
 def test_kill_9_at_any_moment_leaves_whole_documents_and_a_rerun_completes(place):
     chance = random.Random(5)

@@ -59,6 +59,7 @@ def search(query, text, line_start=1, body_start=1, **options):
     return list(Needle(query, **options).paragraphs(text, line_start, body_start))
 
 
+@pytest.mark.proves("R-literal")
 @given(asked, written, st.booleans(), st.integers(1, 99))
 @example("cafe", "cafe\u0301", False, 1)
 @example("Ϊ\u0301", "ΐ", False, 1)

@@ -80,6 +80,7 @@ async def test_an_epub_and_a_note_are_imported(client, tmp_path):
     assert found[0]["id"].startswith(facts["doc_id"])
 
 
+@pytest.mark.proves("R-import")
 async def test_what_has_not_changed_is_left_and_ids_of_sections_stay(client):
     facts, _ = await add(client, "papers/owls.epub")
     sections = [row["id"] for row in await rows(client, "get_markdown_outline", doc_id=facts["doc_id"])]
