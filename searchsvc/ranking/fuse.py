@@ -78,9 +78,11 @@ def fuse(
     words = lexical(corpus, terms, related=related)
     scores = words.scores.copy()
     if vector is not None and vector.trust:
-        # What the corpus has no word for cannot be earned: its share of the question is left to meaning.
-        scores *= np.float32(words.known_share)
-        weight = VECTOR_WEIGHT * _vector_share(float(scores.max(initial=0)), vector.trust)
+        weight = VECTOR_WEIGHT * vector.trust
+        if vector.trust >= 1:
+            # The model reads all of the question, so that what words cannot earn of it is left to meaning.
+            scores *= np.float32(words.known_share)
+            weight += VECTOR_WEIGHT * _wordless_gain(float(scores.max(initial=0)))
         # The power of 1.5 as a product: numpy's own power function is twenty times slower.
         scores += np.float32(weight) * vector.standing * np.sqrt(vector.standing)
     evidence = visible if everything else visible & (scores > 0)
@@ -92,9 +94,9 @@ def fuse(
     return _dim_kin(corpus, fused)
 
 
-def _vector_share(earned: float, trust: float) -> float:
-    """Return how much vectors count where the best section earns this share of a question by words."""
-    return trust + min(trust, 1.0) * WORDLESS_GAIN * math.exp(-((earned / WORDS_ENOUGH) ** 2))
+def _wordless_gain(earned: float) -> float:
+    """Return what vectors count more where the best section earns this share of a question by words."""
+    return WORDLESS_GAIN * math.exp(-((earned / WORDS_ENOUGH) ** 2))
 
 
 def _ordered(
