@@ -157,13 +157,16 @@ def _curve(
 
 def _ab(document: dict[str, Any], out: Path) -> list[Block]:
     differences = {
-        name: (found["mean"], found["low"], found["high"]) for name, found in document["differences"].items()
+        name: (found["mean"], found["low"], found["high"])
+        for name, found in document["differences"]["all"].items()
+        if abs(found["mean"]) <= 1 and abs(found["high"]) <= 1
     }
     picture = plots.save(plots.forest(differences, "files+searchsvc minus files"), out / "ab.png")
-    arms = document["arms"]
+    arms = {name: figures["all"] for name, figures in document["arms"].items()}
     names = list(dict.fromkeys(name for arm in arms.values() for name in arm))
     rows = [[name, *(_shown(arm.get(name)) for arm in arms.values())] for name in names]
-    return [("A/B study", f"{picture}\n{table(['measure', *arms], rows)}")]
+    few = "" if document["complete"] else "<p>The run is not complete.</p>"
+    return [("A/B study", f"{few}{picture}\n{table(['measure', *arms], rows)}")]
 
 
 def _shown(value: Any) -> str:
