@@ -21,6 +21,8 @@ Block = tuple[str, str]
 """A heading and what stands under it, in HTML."""
 _ALL = "all"
 _SHOWN = ("oracle", "reply", "hybrid", "hybrid+links", "lexical", "vector", "windows", "sequential", "random")
+_SHARES = ("score", "evidence_recall", "evidence_cited", "citation_precision")
+"""Measures of the A/B study that are shares, of which more is better."""
 _STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 68rem; margin: 2rem auto; padding: 0 1rem }
 body { color: #222 }
@@ -159,14 +161,22 @@ def _ab(document: dict[str, Any], out: Path) -> list[Block]:
     differences = {
         name: (found["mean"], found["low"], found["high"])
         for name, found in document["differences"]["all"].items()
-        if abs(found["mean"]) <= 1 and abs(found["high"]) <= 1
+        if name in _SHARES
     }
     picture = plots.save(plots.forest(differences, "files+searchsvc minus files"), out / "ab.png")
     arms = {name: figures["all"] for name, figures in document["arms"].items()}
     names = list(dict.fromkeys(name for arm in arms.values() for name in arm))
     rows = [[name, *(_shown(arm.get(name)) for arm in arms.values())] for name in names]
+    compared = [
+        [
+            name, f"{d['mean']:+.3f}", f"{d['low']:+.3f} to {d['high']:+.3f}", f"{d['detectable']:.3f}",
+            f"{d['wins']}/{d['ties']}/{d['losses']}", str(d["count"]),
+        ]
+        for name, d in document["differences"]["all"].items()
+    ]  # fmt: skip
+    head = ["with searchsvc minus without", "mean", "95 %", "detectable", "wins/ties/losses", "questions"]
     few = "" if document["complete"] else "<p>The run is not complete.</p>"
-    return [("A/B study", f"{few}{picture}\n{table(['measure', *arms], rows)}")]
+    return [("A/B study", f"{few}{picture}\n{table(head, compared)}\n{table(['measure', *arms], rows)}")]
 
 
 def _shown(value: Any) -> str:
