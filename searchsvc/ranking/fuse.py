@@ -82,7 +82,7 @@ def fuse(
         if vector.trust >= 1:
             # The model reads all of the question, so that what words cannot earn of it is left to meaning.
             scores *= np.float32(words.known_share)
-            weight += VECTOR_WEIGHT * _wordless_gain(float(scores.max(initial=0)))
+            weight += VECTOR_WEIGHT * _wordless_gain(float(scores.max(where=visible, initial=0)))
         # The power of 1.5 as a product: numpy's own power function is twenty times slower.
         scores += np.float32(weight) * vector.standing * np.sqrt(vector.standing)
     evidence = visible if everything else visible & (scores > 0)
