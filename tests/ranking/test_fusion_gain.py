@@ -21,7 +21,8 @@ def service(tmp_path_factory):
     folder = tmp_path_factory.mktemp("notes")
     (folder / "boats.md").write_text(
         "# Boats\n\n## Mooring\n\nTie the vessel to the quay with two lines before the wind rises.\n\n"
-        "## Engine\n\nChange the oil every hundred hours.\n\n## Paint\n\nTwo coats of red below the waterline.\n"
+        "## Engine\n\nChange the oil every hundred hours.\n\n"
+        "## Paint\n\nTwo coats of red below the waterline.\n"
     )
     (folder / "kitchen.md").write_text(
         "# Kitchen\n\n## Bread\n\nKnead the dough, let it rise, bake it before noon.\n\n"
