@@ -87,7 +87,7 @@ class Documents:
         own = source.outline.cost
         reply = self._assembled([passage], source.outline.problems, budget, tool="get_documents")
         saved = f"· of {own} tok, saves {max(0, 1 - reply.cost / own):.0%}" if own else ""
-        return _with_line(reply, saved, budget)
+        return with_line(reply, saved, budget)
 
     def md_frontmatter(self, path: str, *, max_tokens: int = 2000) -> Reply:
         """Answer with the properties of a note as typed values."""
@@ -345,7 +345,8 @@ class Documents:
         return make_file_index(location, outline, lines)
 
 
-def _with_line(reply: Reply, line: str, budget: int) -> Reply:
+def with_line(reply: Reply, line: str, budget: int) -> Reply:
+    """Return a reply with more at the end of its first line, if there is room for it."""
     if not line or not reply.rows or reply.cost + cost(line) + 3 > budget:
         return reply
     head, _, body = str(reply.blocks[0]).partition("\n")

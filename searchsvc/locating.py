@@ -1,6 +1,7 @@
 """Which document a caller means by an id, a path or a title."""
 
 import difflib
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -8,7 +9,6 @@ from searchsvc.answering.shelf import Document
 from searchsvc.errors import NotFound, QueryError, SearchError
 from searchsvc.index.shelf import Shelf
 from searchsvc.library import Library
-from searchsvc.ranking.hits import locate
 from searchsvc.searching import Pinned
 
 _MAX_SHOWN = 8
@@ -55,19 +55,26 @@ class Located:
 
     @property
     def note(self) -> str:
-        """Say what matched, where that is not plain."""
-        return f"{self.missed} matched no document; found by {self.by}" if self.missed else ""
+        """Which part of the locator matched."""
+        return (
+            f"{self.missed} matched no document; found by {self.by}" if self.missed else f"found by {self.by}"
+        )
+
+    @property
+    def scope(self) -> str:
+        """The same, for what is looked for in this document alone."""
+        return f"only in {self.shelved.document.id}: {self.note}"
 
 
 def shelve(pinned: Pinned) -> list[Shelved]:
     """Return all documents of all roots, those changed last first."""
-    catalogs = pinned.named_catalogs()
+    rows = [(root, row) for root, catalog in pinned.named_catalogs() for row in Shelf(catalog).documents()]
+    holders = Counter(row.path for _, row in rows)
     shelved = []
-    for root, catalog in catalogs:
-        for row in Shelf(catalog).documents():
-            name = locate(catalogs, root, row.path) if len(catalogs) > 1 else row.path
-            document = Document(name, row.title, row.modified, row.cost, row.metadata)
-            shelved.append(Shelved(document, root, row.path, row.id))
+    for root, row in rows:
+        name = f"{root}:{row.path}" if holders[row.path] > 1 else row.path
+        document = Document(name, row.title, row.modified, row.cost, row.metadata)
+        shelved.append(Shelved(document, root, row.path, row.id))
     return sorted(shelved, key=lambda item: (-item.document.modified, item.document.id))
 
 

@@ -150,13 +150,13 @@ def _rows(service: Service, vault: Vault) -> list[ProfileRow]:
                     failed=frame.failed(identity),
                     bytes=vault.size(identity),
                     in_use=identity == frame.active
-                    or (not frame.active and bool(main) and _is_made_by(card, main[0])),
+                    or (not frame.active and bool(main) and is_made_by(card, main[0])),
                 )
             )
     return rows
 
 
-def _is_made_by(card: ProfileCard | None, choice: ModelChoice) -> bool:
+def is_made_by(card: ProfileCard | None, choice: ModelChoice) -> bool:
     """Tell whether a choice says the same of a model as a card does, wherever the model runs."""
     if card is None:
         return False

@@ -10,7 +10,7 @@ import numpy as np
 from searchsvc.answering.match import match_section
 from searchsvc.answering.render import open_page, render
 from searchsvc.answering.shelf import Found, render_opened, render_paragraphs, render_shelf
-from searchsvc.documents import read_cursor
+from searchsvc.documents import read_cursor, with_line
 from searchsvc.errors import QueryError
 from searchsvc.index.shelf import Shelf
 from searchsvc.items import Answer, FileType, Ranking, Reply
@@ -62,7 +62,7 @@ class Reader:
         document = located.shelved.document
         library = self.service.documents.library
         outline, lines = library.read(library.find(document.id).place)
-        notes = [note for note in (located.note, *outline.problems) if note]
+        notes = [located.note, *outline.problems]
         span = _span(outline, located) or (outline.body_start, len(lines))
         return render_opened(document, lines, span, notes, max_chars=max_chars, budget=budget, cursor=cursor)
 
@@ -70,7 +70,9 @@ class Reader:
         """Answer with the headings of a document, their lines, pages and costs."""
         located = self._locate(locator)
         name = located.shelved.document.id + (f"#{located.fragment}" if located.fragment else "")
-        return self.service.documents.md_tree(name, max_tokens=max_tokens, cursor=cursor)
+        budget = self.service.budget(max_tokens)
+        reply = self.service.documents.md_tree(name, max_tokens=budget, cursor=cursor)
+        return replace(with_line(reply, f"· {located.note}", budget), notes=(located.note, *reply.notes))
 
     def search_markdown(
         self,
@@ -95,7 +97,7 @@ class Reader:
             among = [located.shelved] if located else shelf
             among = [item for item in among if (item.root, item.path) not in left]
             total, page = _search(needle, among, self._lines(located), pinned, start, limit)
-        notes = [located.note] if located and located.note else []
+        notes = [located.scope] if located else []
         if left:
             notes.append(f"{len(left)} notes have just changed and are left out until they are indexed")
         return render_paragraphs(query, page, notes, total=total, start=start, budget=budget)
@@ -140,7 +142,7 @@ class Reader:
             filters=Filters(path=path, file_types=types if file_types else ()),
         )  # fmt: skip
         ranking = self.service.ask(request)
-        notes = [note for note in (located.note if located else "",) if note]
+        notes = [located.scope] if located else []
         return render(_scored(ranking, notes), self.service.terms_of, page, budget=budget, advice=_ADVICE)
 
     def recent(self, count: int) -> list[Shelved]:

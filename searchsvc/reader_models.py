@@ -14,7 +14,7 @@ from searchsvc.embedding.address import OPENAI_HOST, ollama_address, read_addres
 from searchsvc.embedding.base import Embedder, ModelChoice
 from searchsvc.errors import AccessDenied, EmbeddingError, NotFound, QueryError
 from searchsvc.index.profiles import ProfileCard
-from searchsvc.models import known_of
+from searchsvc.profiles import is_made_by
 from searchsvc.reading.hosts import check_address
 from searchsvc.service import Service
 
@@ -117,7 +117,7 @@ def _serving(service: Service, cards: Sequence[ProfileCard]) -> ProfileCard:
             return card
     for choice in service.models.choices():
         for card in cards:
-            if {**known_of(choice), "base_url": ""} == {**card.choice, "base_url": ""}:
+            if is_made_by(card, choice):
                 return card
     return cards[0]
 

@@ -96,15 +96,19 @@ def test_a_part_that_fits_several_is_decided_by_another(world):
         found(world, path="paper.pdf", title="The Heron")
 
 
-def test_what_matched_is_said_when_an_earlier_part_missed(world):
+def test_what_matched_is_said_and_what_missed_before_it(world):
     doc, notes = found(world, "nowhere.md", "", "The Heron")
     assert doc == "birds/heron.md"
     assert notes[0] == "doc_id 'nowhere.md' matched no document; found by title"
     doc, notes = found(world, "nowhere.md", "old/owl.md")
     assert notes[0].endswith("found by path")
-    assert found(world, "old/owl.md")[1] == ()
+    assert found(world, "old/owl.md")[1] == ("found by doc_id",)
     searched = world.reader.search_markdown("owls", Locator("nowhere.md", title="The Heron"))
-    assert "found by title" in text_of(searched)
+    assert "only in birds/heron.md: doc_id 'nowhere.md' matched no document; found by title" in text_of(
+        searched
+    )
+    outline = world.reader.get_markdown_outline(Locator(title="The Heron"))
+    assert text_of(outline).split("\n")[0].endswith("· found by title")
 
 
 def test_what_missed_and_what_is_near_are_named(world):

@@ -18,8 +18,10 @@ from searchsvc.errors import ReadingError
 from searchsvc.importing.base import Asset, Book, Limits
 from searchsvc.items import Image
 from searchsvc.reading.decode import decode
-from searchsvc.reading.frontmatter import FrontMatter, read_front_matter
+from searchsvc.reading.frontmatter import read_front_matter
 from searchsvc.reading.links import read_images
+from searchsvc.reading.metadata import read_metadata
+from searchsvc.reading.note import front_title
 from searchsvc.reading.structure import read_structure
 
 _ELSEWHERE = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:|//|\\\\|image:")
@@ -61,26 +63,17 @@ def convert(data: bytes, limits: Limits, folder: Path) -> Book:
             f"{len(body):,} characters, at most {limits.text_characters:,} are read; split the file"
         )
     heading = structure.headings[0].title if structure.headings else ""
+    about = read_metadata(front)
     problems = (text.problem, front.problem)
     return Book(
         kind="markdown",
         markdown=body,
-        title=_first(front, "title") or heading,
-        author=", ".join(_property(front, "author", "authors", "creator")),
-        language=_first(front, "language", "lang"),
+        title=front_title(front) or heading,
+        author=about.author,
+        language=about.language,
         assets=tuple(found.assets),
         notices=(*(problem for problem in problems if problem), *found.notices()),
     )
-
-
-def _property(front: FrontMatter, *names: str) -> tuple[str, ...]:
-    """Return the texts of the first of some properties that is there, whatever its letter case."""
-    by_name = {key.lower(): texts for key, texts in front.texts.items()}
-    return next((by_name[name] for name in names if name in by_name), ())
-
-
-def _first(front: FrontMatter, *names: str) -> str:
-    return next(iter(_property(front, *names)), "")
 
 
 def _rewritten(lines: tuple[str, ...], first_line: int, images: list[Image], found: "_Images") -> str:

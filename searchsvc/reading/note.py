@@ -52,7 +52,7 @@ def parse_note(path: str, text: Text) -> Note:
 def note_title(path: str, front: FrontMatter, sections: tuple[Section, ...]) -> str:
     """Return the title by the front matter, else by the title heading, else by the file's name."""
     heading = next((section.title for section in sections[:2] if section.slug == INTRO), "")
-    return _title(front) or heading or stem(path)
+    return front_title(front) or heading or stem(path)
 
 
 def stem(path: str) -> str:
@@ -64,8 +64,8 @@ def stem(path: str) -> str:
     return name
 
 
-def _title(front: FrontMatter) -> str:
-    """Return the title as written, so that ``1.10`` stays what it is."""
+def front_title(front: FrontMatter) -> str:
+    """Return the title of the front matter as written, so that ``1.10`` stays what it is."""
     key = next((key for key in front.properties if key.lower() == "title"), "")
     value = front.properties.get(key)
     if isinstance(value, bool):

@@ -61,6 +61,24 @@ async def test_a_pdf_is_imported_searched_and_read_with_the_bundled_model(tmp_pa
         assert "outside the root" in text_of(refused)
 
 
+@pytest.mark.anyio
+async def test_what_another_process_imports_is_seen_by_a_running_server(tmp_path):
+    configure(tmp_path)
+    server = parameters(tmp_path)
+    async with Client(server) as client:
+        before = await client.call_tool("reader.list_documents", {"file_types": ["epub"]})
+        assert before.structured_content["rows"] == []
+        command = [server.command, "-m", "searchsvc", "import", str(tmp_path / "notes/papers/owls.epub")]
+        subprocess.run(command, env=server.env, check=True, capture_output=True)
+        listed = await until(
+            lambda: client.call_tool("reader.list_documents", {"file_types": ["epub"]}),
+            lambda reply: reply.structured_content["rows"],
+        )
+        assert listed.structured_content["rows"][0]["title"] == "Owls"
+        opened = await client.call_tool("reader.open_document", {"path": "owls.epub"})
+        assert "Owls hunt at night." in text_of(opened)
+
+
 def test_a_server_says_its_tools_before_anything_heavy_is_loaded():
     heavy = "{'numpy', 'onnxruntime', 'pypdfium2', 'searchsvc.service'}"
     code = f"import sys, searchsvc.serving.server; print(*{heavy} & set(sys.modules))"
