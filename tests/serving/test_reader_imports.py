@@ -16,17 +16,6 @@ from tests.serving.reader_client import HERONS, configure, epub, pdf, serve, tex
 pytestmark = pytest.mark.anyio
 
 
-@pytest.fixture
-def anyio_backend():
-    return "asyncio"
-
-
-@pytest.fixture(params=["auto", "legacy"])
-async def client(request, tmp_path):
-    async with Client(serve(configure(tmp_path)), mode=request.param) as opened:
-        yield opened
-
-
 async def add(client, path, **arguments):
     """Import, and wait until it can be searched: another thread may be writing the index."""
     result = await client.call_tool("reader.import_document", {"path": path, **arguments})

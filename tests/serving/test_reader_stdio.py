@@ -15,11 +15,6 @@ from tests.serving.reader_client import HERONS, configure, text_of, until
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.fixture
-def anyio_backend():
-    return "asyncio"
-
-
 def parameters(tmp_path):
     kept = {key: value for key, value in os.environ.items() if not key.startswith("SEARCHSVC_")}
     (tmp_path / "empty.yaml").touch()

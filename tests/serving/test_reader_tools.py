@@ -33,17 +33,6 @@ LEAST = {
 }
 
 
-@pytest.fixture
-def anyio_backend():
-    return "asyncio"
-
-
-@pytest.fixture(params=["auto", "legacy"])
-async def client(request, tmp_path):
-    async with Client(serve(configure(tmp_path)), mode=request.param) as opened:
-        yield opened
-
-
 async def ask(client, tool, **arguments):
     result = await client.call_tool(f"reader.{tool}", arguments)
     assert not result.is_error, text_of(result)

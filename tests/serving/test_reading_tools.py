@@ -22,11 +22,6 @@ pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture
-def anyio_backend():
-    return "asyncio"
-
-
-@pytest.fixture
 def notes(tmp_path):
     folder = write_notes(tmp_path / "notes")
     out = io.BytesIO()

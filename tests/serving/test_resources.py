@@ -27,11 +27,6 @@ ODD = {
 
 
 @pytest.fixture
-def anyio_backend():
-    return "asyncio"
-
-
-@pytest.fixture
 def config(tmp_path):
     settings = configure(tmp_path, max_reply_tokens=2000)
     write_notes(tmp_path / "notes", ODD)

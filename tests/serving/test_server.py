@@ -15,11 +15,6 @@ pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture
-def anyio_backend():
-    return "asyncio"
-
-
-@pytest.fixture
 def config(tmp_path):
     notes = write_notes(tmp_path / "notes")
     return Config(roots=(make_root(notes),), data_dir=tmp_path / "data", model="none", instant_model="none")

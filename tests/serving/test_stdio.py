@@ -19,11 +19,6 @@ CORPORA = Path(os.environ.get("SEARCHSVC_EVAL", ROOT.parent / "shared" / "eval")
 PATIENCE = 120
 
 
-@pytest.fixture
-def anyio_backend():
-    return "asyncio"
-
-
 def environment(tmp_path, **more):
     kept = {key: value for key, value in os.environ.items() if not key.startswith("SEARCHSVC_")}
     (tmp_path / "empty.yaml").touch()
