@@ -34,13 +34,13 @@ def best_window(
 ) -> Window:
     """Return the lines that hold the most of the question and cost at most ``budget`` tokens.
 
-    ``weights`` has the IDF of each term of the question. The line that holds most of it is taken first,
-    then its neighbours, the richer side first, as long as they fit. The text is empty when not even a
-    piece of a line fits.
+    ``weights`` has the IDF of each term of the question. The line that holds most of it is taken first, where
+    none holds any the first below the heading, then its neighbours, the richer side first, as long as they
+    fit. The text is empty when not even a piece of a line fits.
     """
     gains = [_gain(line, weights, terms_of) for line in lines]
     costs = [cost(line) + _LINE_END_COST for line in lines]
-    seed = max(range(len(lines)), key=lambda i: (gains[i], _around(gains, i), bool(lines[i].strip()), -i))
+    seed = max(range(len(lines)), key=lambda i: (gains[i], _around(gains, i), _is_body(lines[i]), -i))
     fences, limit = _fences(lines), budget
     while costs[seed] <= limit:
         start, stop = _trim(lines, fences, *_grow(gains, costs, seed, limit))
@@ -127,6 +127,11 @@ def closing_fence(opening: str) -> str:
 
 def _gain(text: str, weights: Mapping[str, float], terms_of: TermsOf) -> float:
     return sum(weights.get(term, 0.0) for term in set(terms_of(text))) if weights else 0.0
+
+
+def _is_body(line: str) -> int:
+    """Tell text, 2, from a heading, 1, which says no more than the id of the section, and from a blank, 0."""
+    return (2 if not line.startswith("#") else 1) if line.strip() else 0
 
 
 def _around(gains: Sequence[float], place: int) -> float:

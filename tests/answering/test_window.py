@@ -90,3 +90,13 @@ def test_a_cut_never_splits_what_a_reader_sees_as_one_character(character, budge
 def test_a_section_of_many_short_lines_takes_no_quadratic_time():
     lines = ["a"] * 60_000
     assert window_of(lines, 20_000).line_start == 1
+
+
+def test_without_words_to_go_by_text_is_shown_and_not_the_heading_alone():
+    lines = ["# Herons", "", "A heron waits in shallow water. " * 20, "", "Short."]
+    window = best_window(lines, 10, {}, str.split, 30)
+    assert window.text.startswith("A heron waits")
+    assert (window.line_start, window.is_cut_inside_line) == (12, True)
+    assert best_window(lines[:2], 10, {}, str.split, 30).text == "# Herons"
+    whole = best_window(lines, 10, {}, str.split, 500)
+    assert (whole.line_start, whole.line_end) == (10, 14)
