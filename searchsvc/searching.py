@@ -1,7 +1,6 @@
 """A question -> a ranking over all roots, checked against the files as they are now."""
 
 import threading
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
@@ -327,8 +326,12 @@ def _in_order(pinned: Pinned, fused: Fused) -> list[int]:
 
     Ordinals are no order that stays: a note that is indexed again moves to the end.
     """
-    scores = dict(zip(fused.ordinals.tolist(), fused.scores.tolist(), strict=True))
-    times = Counter(scores.values())
-    tied = [ordinal for ordinal, score in scores.items() if times[score] > 1]
-    places = addresses(pinned.corpus, pinned.named_catalogs(), tied)
-    return sorted(scores, key=lambda ordinal: (-scores[ordinal], places.get(ordinal, ("", "", 0))))
+    is_tied = np.zeros(len(fused.ordinals), bool)
+    is_tied[1:] = fused.scores[1:] == fused.scores[:-1]
+    is_tied[:-1] |= is_tied[1:]
+    if not is_tied.any():
+        return list(fused.ordinals.tolist())
+    places = addresses(pinned.corpus, pinned.named_catalogs(), fused.ordinals[is_tied].tolist())
+    scored = zip(fused.ordinals.tolist(), fused.scores.tolist(), strict=True)
+    nowhere = ("", "", 0)
+    return [o for o, _ in sorted(scored, key=lambda pair: (-pair[1], places.get(pair[0], nowhere)))]

@@ -59,7 +59,7 @@ _MAX_WORD = 80
 _MAX_REMEMBERED = 32
 _MAX_SEEN = 500_000
 _MAX_QUERY = 10_000
-_PLAIN_WORD = re.compile(rf"(?:(?![_{_UNSPACED}])\w)+")
+_PLAIN_WORD = re.compile(rf"[^\W_{_UNSPACED}]+")
 
 _DIGITS = b"0123456789"
 _WIDE = bytes(range(128, 256))

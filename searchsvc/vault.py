@@ -95,6 +95,6 @@ class Vault:
 
     def _signature(self, path: str) -> str:
         try:
-            return signature(self.file(path).lstat())
+            return signature(os.lstat(os.path.join(self.root.path, path)))
         except OSError:
             return ""

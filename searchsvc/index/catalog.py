@@ -179,6 +179,10 @@ class Catalog:
             rows = _by_ids(self.connection, query, ids)
         return {row[0]: NoteRow(*row) for row in rows}
 
+    def paths(self, ids: Iterable[int]) -> dict[int, str]:
+        """Return the paths of notes by id."""
+        return dict(_by_ids(self.connection, "SELECT id, path FROM notes", ids))
+
     def modified(self) -> dict[int, float]:
         """Return when each note was changed, by id, in seconds since 1970."""
         return dict(self.connection.execute("SELECT id, modified FROM notes").fetchall())

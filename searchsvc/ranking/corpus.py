@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from searchsvc.index.calibration import Calibration
 from searchsvc.index.open import Frame
 from searchsvc.index.postings import Postings
-from searchsvc.index.segments import Segment
+from searchsvc.index.segments import SECTION_DTYPE, Segment
 from searchsvc.languages import CODES
 
 Mask = NDArray[np.bool_]
@@ -23,8 +23,12 @@ class AnchorView:
     """The anchor postings of one root, with ordinals of the corpus."""
 
     postings: Postings
-    places: NDArray[np.int64]
+    places: NDArray[np.int32]
     """Ordinal of each anchored section, or -1."""
+    is_whole: bool
+    """Whether every anchored section has an ordinal."""
+    is_ascending: bool
+    """Whether the ordinals ascend with the anchored sections."""
 
 
 class Corpus:
@@ -41,7 +45,7 @@ class Corpus:
         self._starts = [base for base, _ in self.segments]
         self._roots = self.bases[:-1].tolist()
         self.anchors = [
-            AnchorView(frame.anchors, np.where(frame.anchor_places >= 0, frame.anchor_places + base, -1))
+            _anchor_view(frame.anchors, frame.anchor_places, int(base))
             for base, frame in zip(self.bases, frames, strict=False)
             if frame.anchors is not None
         ]
@@ -59,6 +63,24 @@ class Corpus:
         """Return one column of the section table over the whole corpus."""
         columns = [frame.table[name] for frame in self.frames]
         return columns[0] if len(columns) == 1 else np.concatenate([np.empty(0, np.int64), *columns])
+
+    def twins(self, ordinals: NDArray[np.int64]) -> NDArray[np.uint64]:
+        """Return the hash of the text of some sections, 0 for short ones."""
+        return self._at("twin", ordinals)[0]
+
+    def parents(self, ordinals: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the ordinal of the parent of some sections, -1 for none."""
+        parents, bases = self._at("parent", ordinals)
+        return np.where(parents >= 0, parents + bases, -1)
+
+    def _at(self, name: str, ordinals: NDArray[np.int64]) -> tuple[NDArray[Any], NDArray[np.int64]]:
+        """Return one column of the section table for some sections, and where the root of each begins."""
+        roots = np.searchsorted(self.bases, ordinals, side="right") - 1
+        found = np.empty(len(ordinals), SECTION_DTYPE[name])
+        for number, frame in enumerate(self.frames):
+            mine = roots == number
+            found[mine] = frame.table[name][ordinals[mine] - self.bases[number]]
+        return found, self.bases[roots]
 
     def holds(self, term: str) -> bool:
         """Tell whether any section holds a term or is called by it in links."""
@@ -120,3 +142,11 @@ class Corpus:
     def failed(self, identity: str) -> int:
         """Return how many live sections have a text that the model of a profile did not take."""
         return sum(frame.failed(identity) for frame in self.frames)
+
+
+def _anchor_view(postings: Postings, places: NDArray[np.int64], base: int) -> AnchorView:
+    """Return anchor postings with ordinals of the corpus, where the root's sections begin at ``base``."""
+    ordinals = np.where(places >= 0, places + base, -1).astype(np.int32)
+    present = ordinals[ordinals >= 0]
+    is_ascending = bool((np.diff(present) > 0).all())
+    return AnchorView(postings, ordinals, len(present) == len(ordinals), is_ascending)

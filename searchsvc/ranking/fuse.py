@@ -73,7 +73,7 @@ def fuse(
     visible = corpus.live if allowed is None else corpus.live & allowed
     if mode == "vector" and vector is not None:
         words = lexical(corpus, Terms())
-        pool = best_places(np.where(visible, vector.cosines, np.float32(-np.inf)), POOL)
+        pool = best_places(_seen(vector.cosines, visible), POOL)
         return _ordered(pool, vector.cosines[pool], words, vector, frozenset())
     words = lexical(corpus, terms, related=related)
     scores = words.scores.copy()
@@ -82,16 +82,20 @@ def fuse(
         if vector.trust >= 1:
             # The model reads all of the question, so that what words cannot earn of it is left to meaning.
             scores *= np.float32(words.known_share)
-            weight += VECTOR_WEIGHT * _wordless_gain(float(scores.max(where=visible, initial=0)))
+            weight += VECTOR_WEIGHT * _wordless_gain(float(_seen(scores, visible).max(initial=0)))
         # The power of 1.5 as a product: numpy's own power function is twenty times slower.
         scores += np.float32(weight) * vector.standing * np.sqrt(vector.standing)
-    evidence = visible if everything else visible & (scores > 0)
-    pool = best_places(np.where(evidence, scores, np.float32(-np.inf)), POOL)
+    pool = best_places(_seen(scores, visible), POOL, -math.inf if everything else 0)
     exact, said = headings_said(corpus, terms.line, words.matches, pool)
     scores[exact] += np.float32(EXACT_BONUS)
     scores[said] += np.float32(PHRASE_BONUS)
     fused = _ordered(pool, scores[pool], words, vector, frozenset([*exact.tolist(), *said.tolist()]))
     return _dim_kin(corpus, fused)
+
+
+def _seen(scores: Floats, visible: Mask) -> Floats:
+    """Return the scores, with ``-inf`` for what must not be seen."""
+    return scores if visible.all() else np.where(visible, scores, np.float32(-np.inf))
 
 
 def _wordless_gain(earned: float) -> float:
@@ -112,23 +116,26 @@ def _ordered(
 
 def _dim_kin(corpus: Corpus, fused: Fused) -> Fused:
     """Lower each section once whose parent or child already stands above it, going down the list."""
-    values = dict(zip(fused.ordinals[:_KIN_DEPTH].tolist(), fused.scores[:_KIN_DEPTH].tolist(), strict=True))
-    parents = dict(zip(values, corpus.column("parent")[list(values)].tolist(), strict=True))
-    children: dict[int, list[int]] = {}
-    for ordinal, parent in parents.items():
-        children.setdefault(parent, []).append(ordinal)
-    open_items, placed, dimmed = [(-value, o) for o, value in values.items()], set[int](), set[int]()
+    best = fused.ordinals[:_KIN_DEPTH]
+    values = dict(zip(best.tolist(), fused.scores[:_KIN_DEPTH].tolist(), strict=True))
+    kin = {ordinal: list[int]() for ordinal in values}
+    for ordinal, parent in zip(values, corpus.parents(best).tolist(), strict=True):
+        if parent in kin:
+            kin[ordinal].append(parent)
+            kin[parent].append(ordinal)
+    open_items = [(-values[ordinal], ordinal) for ordinal, others in kin.items() if others]
+    placed, dimmed = set[int](), set[int]()
     heapq.heapify(open_items)
     while open_items:
         value, ordinal = heapq.heappop(open_items)
         if ordinal in placed or -value != values[ordinal]:
             continue
         placed.add(ordinal)
-        for kin in (parents[ordinal], *children.get(ordinal, ())):
-            if kin in values and kin not in placed and kin not in dimmed:
-                dimmed.add(kin)
-                values[kin] *= 1 - KIN_LOSS
-                heapq.heappush(open_items, (-values[kin], kin))
+        for other in kin[ordinal]:
+            if other not in placed and other not in dimmed:
+                dimmed.add(other)
+                values[other] *= 1 - KIN_LOSS
+                heapq.heappush(open_items, (-values[other], other))
     scores = fused.scores.copy()
     scores[: len(values)] = list(values.values())
     return _ordered(fused.ordinals, scores, fused.lexical, fused.vector, fused.said)
@@ -139,7 +146,7 @@ def collapse(corpus: Corpus, ordinals: Sequence[int]) -> tuple[list[int], dict[i
 
     Returns the new order, and for each better section the ordinals of its copies.
     """
-    twins = corpus.column("twin")[np.array(ordinals, np.int64)].tolist()
+    twins = corpus.twins(np.array(ordinals, np.int64)).tolist()
     first: dict[int, int] = {}
     kept: list[int] = []
     copies: dict[int, list[int]] = {}

@@ -65,9 +65,9 @@ def addresses(
         mine = {ordinal: place for ordinal, (root, place) in places.items() if root == number}
         notes = table["note"][list(mine.values())].tolist()
         lines = table["line_start"][list(mine.values())].tolist()
-        paths = catalog.notes(set(notes))
+        paths = catalog.paths(set(notes))
         for ordinal, note, line in zip(mine, notes, lines, strict=True):
-            found[ordinal] = name, paths[note].path, line
+            found[ordinal] = name, paths[note], line
     return found
 
 

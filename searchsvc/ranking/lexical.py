@@ -121,12 +121,12 @@ def lexical(corpus: Corpus, terms: Terms, *, related: bool = False, k: float = K
     scores, links = np.zeros(len(corpus), np.float32), np.zeros(len(corpus), np.float32)
     for match in (*matches, *extra):
         factor = np.float32(match.idf * match.count / total if total else 0.0)
-        scores[match.ordinals] += factor * (match.weights / (k + match.weights))
+        # add.at, since indexing with += goes over a long list three times.
+        np.add.at(scores, match.ordinals, factor * (match.weights / (k + match.weights)))
         if len(match.linked):
             pooled = match.base_weights + match.link_weights
-            links[match.linked] += factor * (
-                pooled / (k + pooled) - match.base_weights / (k + match.base_weights)
-            )
+            more = pooled / (k + pooled) - match.base_weights / (k + match.base_weights)
+            np.add.at(links, match.linked, factor * more)
     return LexicalScores(scores + links, links, matches, total, k)
 
 
@@ -176,7 +176,7 @@ def _find(corpus: Corpus, term: str, numbers: Sequence[int]) -> tuple[Ints, Floa
         postings = segment.postings
         for number in _meant(postings, term, own):
             sections, values = postings.of(number)
-            found.append(sections + np.int32(base))
+            found.append(sections + np.int32(base) if base else sections)
             weights.append(values)
             frequency += int(postings.frequencies[number])
     ordinals, values = _joined(found, np.int32), _joined(weights, np.float32)
@@ -204,11 +204,14 @@ def _find_links(corpus: Corpus, term: str) -> tuple[Ints, Floats]:
         for number in _meant(view.postings, term, view.postings.find(term)):
             sections, values = view.postings.of(number)
             places = view.places[sections]
-            found.append(places[places >= 0].astype(np.int32))
-            weights.append(values[places >= 0])
+            if not view.is_whole:
+                kept = places >= 0
+                places, values = places[kept], values[kept]
+            found.append(places)
+            weights.append(values)
     if not found:
         return np.empty(0, np.int32), np.empty(0, np.float32)
-    if len(found) == 1 and (np.diff(found[0]) > 0).all():
+    if len(found) == 1 and view.is_ascending:
         return found[0], weights[0]
     ordinals, inverse = np.unique(_joined(found, np.int32), return_inverse=True)
     summed = np.bincount(inverse, weights=_joined(weights, np.float32), minlength=len(ordinals))

@@ -1,6 +1,6 @@
 """Where a question meets a section outside its body: headings said word for word, titles, names."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ Ordinals = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 _PLACES = {field: number for number, field in enumerate(FIELDS)}
+_BODY = _PLACES["body"]
 _TITLE, _ALIASES, _HEADING = 0, 1, 2
 _CELLS = np.arange(4)
 """The title, aliases and heading of a section lie side by side, and what follows bounds them."""
@@ -52,36 +53,47 @@ def places_said(corpus: Corpus, matches: Sequence[TermMatch], ordinal: int) -> l
     base, segment = corpus.segments[number]
     wanted = {match.numbers[number] for match in matches} - {-1}
     first = (ordinal - base) * len(FIELDS)
-    bounds = segment.stream_bounds[first : first + len(FIELDS) + 1].tolist()
+    bounds = segment.stream_bounds[first : first + _BODY + 1].tolist()
     terms = segment.stream_terms[bounds[0] : bounds[-1]].tolist()
-    cells = [terms[bounds[n] - bounds[0] : bounds[n + 1] - bounds[0]] for n in range(len(FIELDS))]
+    cells = [terms[bounds[n] - bounds[0] : bounds[n + 1] - bounds[0]] for n in range(_BODY)]
     return [label for field, label in _NAMED.items() if not wanted.isdisjoint(cells[_PLACES[field]])]
 
 
 def _compare(segment: Segment, places: Ordinals, ids: Sequence[int]) -> tuple[Mask, Mask]:
     """Tell for each section whether its heading is ``ids``, and whether it is a run of them."""
     exact, said = np.zeros(len(places), bool), np.zeros(len(places), bool)
-    if not len(segment.stream_terms) or not ids:
-        return exact, said
-    table, line = segment.sections, _line(ids)
+    table = segment.sections
     # One look at the bounds of the three cells of every section.
     bounds = segment.stream_bounds[places[:, None] * len(FIELDS) + _CELLS]
     starts, stops = bounds[:, :-1], bounds[:, 1:]
-    firsts = segment.stream_terms[np.minimum(starts, len(segment.stream_terms) - 1)]
     is_title = (starts[:, _HEADING] == stops[:, _HEADING]) & (table["level"][places] <= 1)
     is_first = (places == 0) | (table["note"][places] != table["note"][np.maximum(places - 1, 0)])
     applies = np.stack([is_title | is_first, is_first, ~is_title], axis=1)
     sizes = stops - starts
-    fits = (sizes > 0) & (sizes <= len(ids))
     # The title of a note can only be the question, not stand in it, for a section with a heading of its own.
-    fits[:, _TITLE] &= is_title | (sizes[:, _TITLE] == len(ids))
-    may_match = applies & fits & (firsts[:, :, None] == np.array(ids, np.int32)).any(axis=2)
-    for number, field in np.argwhere(may_match).tolist():
-        words = segment.stream_terms[starts[number, field] : stops[number, field]].tolist()
-        exact[number] |= words == list(ids)
-        said[number] |= _line(words) in line and (field != _TITLE or bool(is_title[number]))
+    may_stand = applies & (sizes > 0) & (sizes <= len(ids))
+    may_stand[:, _TITLE] &= is_title | (sizes[:, _TITLE] == len(ids))
+    cells, lengths = np.argwhere(may_stand), sizes[may_stand]
+    is_run, is_whole = _runs(segment.stream_terms, starts[may_stand], lengths, np.array(ids, np.int32))
+    number, field = cells[is_run].T
+    said[number[(field != _TITLE) | is_title[number]]] = True
+    exact[number[is_whole[is_run]]] = True
     return exact, said
 
 
-def _line(terms: Iterable[int]) -> str:
-    return f" {' '.join(map(str, terms))} "
+def _runs(
+    stream: NDArray[np.int32], starts: Ordinals, lengths: Ordinals, line: NDArray[np.int32]
+) -> tuple[Mask, Mask]:
+    """Tell which cells of a stream, by start and length, are runs of a line, and which are all of it."""
+    # Where in the line each cell may begin; most cells are done with after a word.
+    cells, places = np.nonzero(stream[starts][:, None] == line)
+    for offset in range(1, int(lengths.max(initial=0))):
+        fits = lengths[cells] + places <= len(line)
+        goes_on = fits & (offset < lengths[cells])
+        words = stream[starts[cells[goes_on]] + offset]
+        fits[goes_on] = words == line[places[goes_on] + offset]
+        cells, places = cells[fits], places[fits]
+    is_run, is_whole = np.zeros(len(starts), bool), np.zeros(len(starts), bool)
+    is_run[cells] = True
+    is_whole[cells] = lengths[cells] == len(line)
+    return is_run, is_whole

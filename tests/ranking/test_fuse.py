@@ -1,8 +1,9 @@
 import numpy as np
 import pytest
 
+from searchsvc.ranking.corpus import Corpus
 from searchsvc.ranking.evidence import MIN_RELEVANCE, coverage, is_measured, is_relevant
-from searchsvc.ranking.fuse import KIN_LOSS, POOL, collapse, fuse, join
+from searchsvc.ranking.fuse import KIN_LOSS, PHRASE_BONUS, POOL, collapse, fuse, join
 from searchsvc.ranking.vector import VectorScores
 from tests.ranking.small_corpus import small_corpus, terms_of
 
@@ -45,6 +46,24 @@ def test_the_lower_of_parent_and_child_loses_a_share_once(small):
     place = fused.ordinals.tolist().index(child)
     bonus = fused.scores[place] / (1 - KIN_LOSS) - fused.lexical.scores[child]
     assert bonus == pytest.approx(0, abs=1e-6)
+
+
+def test_kin_are_found_in_the_second_of_two_roots(small, tmp_path):
+    far = {"first.md": "# First\n\n" + "".join(f"## Part {n}\n\nA lock file.\n\n" for n in range(9))}
+    with small_corpus(tmp_path, far) as first:
+        both = Corpus([*first.corpus.frames, *small.corpus.frames])
+        fused = fuse(both, terms_of("lock file"))
+        base = len(first.corpus)
+        child = base + small.ordinal("lock.md#lock-file/lock-file-format")
+        assert both.parents(np.array([child])).tolist() == [base + small.ordinal("lock.md#lock-file")]
+        place = fused.ordinals.tolist().index(child)
+        assert fused.scores[place] == pytest.approx((1 - KIN_LOSS) * undimmed(fused, child), abs=1e-6)
+        assert collapse(both, [base + small.ordinal("copy.md#licence"), 3])[1] == {}
+
+
+def undimmed(fused, ordinal):
+    """Return the score of a section whose heading the question says, before kin are looked at."""
+    return fused.lexical.scores[ordinal] + (PHRASE_BONUS if ordinal in fused.said else 0.0)
 
 
 def test_the_best_section_loses_nothing(small):
