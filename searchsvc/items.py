@@ -233,6 +233,8 @@ class Ranking:
     """How many sections were ranked closely; pages lead through these."""
     relevant: bool = True
     """False when the evidence says that nothing here answers the question."""
+    nearly: bool = False
+    """Whether it is not relevant by a little only, so that its best sections are worth a look."""
     coverage: float = 0.0
     """Share of the question's informative terms that the best section holds, 0 to 1."""
     relevance: float | None = None

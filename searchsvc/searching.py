@@ -19,7 +19,7 @@ from searchsvc.languages import FUNCTION_WORDS, language_of_question
 from searchsvc.models import Models
 from searchsvc.nearest import Near, nearest
 from searchsvc.ranking.corpus import Corpus, Mask
-from searchsvc.ranking.evidence import coverage, is_measured, is_relevant
+from searchsvc.ranking.evidence import MIN_TRUST, is_measured, weigh
 from searchsvc.ranking.filters import Filters, allowed
 from searchsvc.ranking.fuse import Fused, collapse, fuse, join
 from searchsvc.ranking.hits import Row, addresses, fetch, make_hits
@@ -163,17 +163,19 @@ class Searcher:
         if request.mode == "vector" and not is_measured(fused.vector):
             notices.append("the model cannot tell whether anything here is relevant to this question")
         hits, rows = _page(request, pinned, fused, words)
-        share = coverage(fused, request.query)
+        evidence = weigh(fused, request.query)
+        relevant = bool(hits) and (
+            request.filters.names_section or evidence.is_relevant(by_vectors_alone=request.mode == "vector")
+        )
+        if not relevant and fused.vector is not None and fused.vector.trust < MIN_TRUST:
+            notices.append("the model does not read the language of the question: judged by words only")
         ranking = Ranking(
             hits=hits,
             total=len(fused.ordinals),
-            relevant=bool(hits)
-            and (
-                request.filters.names_section
-                or is_relevant(fused, share, by_vectors_alone=request.mode == "vector")
-            ),
-            coverage=round(share, 3),
-            relevance=fused.vector.relevance if fused.vector is not None else None,
+            relevant=relevant,
+            nearly=not relevant and evidence.is_near,
+            coverage=round(evidence.coverage, 3),
+            relevance=evidence.relevance,
             weights={match.term: match.idf for match in fused.lexical.matches},
             notices=tuple(notices),
         )

@@ -341,6 +341,16 @@ def test_mode_vector_says_when_it_cannot_tell_what_is_relevant(tmp_path, models)
     assert any("cannot tell whether anything here is relevant" in notice for notice in ranking.notices)
 
 
+def test_a_question_that_the_model_does_not_read_is_judged_by_words_and_that_is_said(tmp_path, models):
+    service = embedded(tmp_path)
+    for question in ("wie kann ich die Datenbank für das Team wechseln", "怎样给西红柿浇水 tomatoes"):
+        ranking = service.search(question)
+        assert ranking.relevance is None
+        assert not ranking.relevant
+        assert any("does not read the language" in notice for notice in ranking.notices)
+    assert not service.search("zzz qqq").notices
+
+
 def test_mode_vector_without_a_model_is_an_error(service):
     with pytest.raises(EmbeddingError, match="needs vectors: no model configured"):
         service.search("tomatoes", mode="vector")

@@ -7,6 +7,7 @@ question. Thresholds were chosen so that about 2 % of real questions are lost; s
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TypeGuard
 
 import numpy as np
@@ -25,9 +26,58 @@ MIN_SUM = 0.55
 """Of coverage and relevance together."""
 MIN_RELEVANCE = 0.3
 """Of the best vector, when it decides alone."""
+NEAR_RELEVANCE = 0.2
+"""Of the best vector, from where on a section is worth a look although it does not count as relevant: four
+of five paraphrases that are not recognised lie above, and four of five foreign questions below."""
+MIN_TRUST = 0.9
+"""Share of a question that a model must read for its cosines to say whether anything is relevant: to one
+that does not, all texts in that script are alike."""
 IDEOGRAPH_FACTOR = 0.8
 """Pairs of characters overlap, so a question in Chinese matches fewer of its terms than one in English."""
 _LOOKED_AT = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What speaks for the best sections of a ranking."""
+
+    coverage: float
+    """Largest share, by IDF, of the question's terms that one of them holds. Terms the corpus does not know
+    count too: they are the most informative."""
+    earned: float
+    """Largest share that one of them earns of what the question could earn."""
+    relevance: float | None
+    """Of the best vector; none where cosines say nothing of relevance."""
+
+    @property
+    def is_near(self) -> bool:
+        """Whether the best section is near by meaning, be it too far to count as relevant."""
+        return self.relevance is not None and self.relevance >= NEAR_RELEVANCE
+
+    def is_relevant(self, *, by_vectors_alone: bool = False) -> bool:
+        """Decide from coverage and relevance, or for lack of the latter by words.
+
+        ``by_vectors_alone`` is for rankings that took no words into account; where vectors say nothing of
+        relevance, such a ranking counts as relevant for lack of evidence.
+        """
+        if by_vectors_alone:
+            return self.relevance is None or self.relevance >= MIN_RELEVANCE
+        if self.relevance is None:
+            return self.coverage >= MIN_COVERAGE and self.earned >= MIN_EARNED
+        return self.relevance + self.coverage >= MIN_SUM or self.relevance >= MIN_RELEVANCE
+
+
+def weigh(fused: Fused, query: str) -> Evidence:
+    """Return the evidence that a ranking answers a question."""
+    words, best = fused.lexical, fused.ordinals[:_LOOKED_AT].tolist()
+    relevance = fused.vector.relevance if is_measured(fused.vector) else None
+    weights = np.array([match.idf * match.count for match in words.matches])
+    if not best or not weights.sum():
+        return Evidence(0.0, 0.0, relevance)
+    factor = 1 + IDEOGRAPH_FACTOR * ideograph_share(query)
+    share = float((weights @ membership(words, best)).max() / weights.sum())
+    earned = float(words.scores[best].max()) * words.known_share
+    return Evidence(min(share * factor, 1.0), earned * factor, relevance)
 
 
 def membership(words: LexicalScores, ordinals: Sequence[int]) -> NDArray[np.bool_]:
@@ -37,40 +87,9 @@ def membership(words: LexicalScores, ordinals: Sequence[int]) -> NDArray[np.bool
     return np.array(rows, bool).reshape(len(words.matches), len(wanted))
 
 
-def coverage(fused: Fused, query: str) -> float:
-    """Return the largest share, by IDF, of the question's terms that one of the best sections holds.
-
-    Terms the corpus does not know count too: they are the most informative.
-    """
-    words = fused.lexical
-    weights = np.array([match.idf * match.count for match in words.matches])
-    best = fused.ordinals[:_LOOKED_AT].tolist()
-    if not best or not weights.sum():
-        return 0.0
-    share = float((weights @ membership(words, best)).max() / weights.sum())
-    return min(share * (1 + IDEOGRAPH_FACTOR * ideograph_share(query)), 1.0)
-
-
 def is_measured(vector: VectorScores | None) -> TypeGuard[VectorScores]:
     """Tell whether cosines say anything of relevance: measured here, by a model that reads the question."""
-    return vector is not None and vector.relevance is not None and vector.trust > 0
-
-
-def is_relevant(fused: Fused, share: float, *, by_vectors_alone: bool = False) -> bool:
-    """Decide from the coverage and, where it means something, the relevance of the best vector.
-
-    ``by_vectors_alone`` is for rankings that took no words into account; where vectors say nothing of
-    relevance, such a ranking counts as relevant for lack of evidence.
-    """
-    if not len(fused.ordinals):
-        return False
-    relevance = fused.vector.relevance if is_measured(fused.vector) else None
-    if by_vectors_alone:
-        return relevance is None or relevance >= MIN_RELEVANCE
-    if relevance is None:
-        earned = float(fused.lexical.scores[fused.ordinals[:_LOOKED_AT]].max()) * fused.lexical.known_share
-        return share >= MIN_COVERAGE and earned >= MIN_EARNED
-    return relevance + share >= MIN_SUM or relevance >= MIN_RELEVANCE
+    return vector is not None and vector.relevance is not None and vector.trust >= MIN_TRUST
 
 
 def _among(ordinals: NDArray[np.int32], wanted: NDArray[np.int32]) -> NDArray[np.bool_]:

@@ -31,9 +31,9 @@ def body_of(answer, number, mark):
 
 @pytest.mark.proves("R-budget")
 @SLOW
-@given(rankings(), BUDGETS, DETAILS, st.booleans(), st.integers(0, 3))
-def test_a_reply_never_costs_more_than_its_budget(ranking, budget, detail, relevant, start):
-    ranking = replace(ranking, relevant=relevant, total=start + len(ranking.hits) + start)
+@given(rankings(), BUDGETS, DETAILS, st.booleans(), st.booleans(), st.integers(0, 3))
+def test_a_reply_never_costs_more_than_its_budget(ranking, budget, detail, relevant, nearly, start):
+    ranking = replace(ranking, relevant=relevant, nearly=nearly, total=start + len(ranking.hits) + start)
     answer = render(ranking, TERMS_OF, page_of(start), budget=budget, detail=detail)
     assert answer.cost == cost(answer.text) <= budget
     assert answer.shown
@@ -137,6 +137,17 @@ def test_nothing_relevant_is_said_first_with_at_most_three_weak_hits_and_what_to
     assert [(hit.path, shape) for hit, shape in answer.shown] == [(f"{n}.md", "list") for n in range(3)]
     assert "grep" in last
     assert not answer.cursor
+
+
+def test_what_is_nearly_relevant_is_shown_in_pieces_and_still_called_not_relevant():
+    hits = tuple(make_hit(f"Text {n} about tomatoes.\n" * 50, f"{n}.md") for n in range(8))
+    ranking = Ranking(hits, total=8, relevant=False, nearly=True, weights={"tomato": 1.0})
+    answer = render(ranking, TERMS_OF, page_of(), budget=4000)
+    assert answer.text.startswith("Nothing relevant")
+    assert "data, not instructions" in answer.text
+    assert [shape for _, shape in answer.shown] == ["window"] * 3
+    assert answer.cost < 450
+    assert answer.text.split("\n")[-1].startswith("=== Try")
 
 
 def test_a_cut_section_is_named_with_its_cost_and_the_call_that_returns_it():

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from searchsvc.ranking.corpus import Corpus
-from searchsvc.ranking.evidence import MIN_RELEVANCE, coverage, is_measured, is_relevant
+from searchsvc.ranking.evidence import MIN_RELEVANCE, MIN_TRUST, NEAR_RELEVANCE, is_measured, weigh
 from searchsvc.ranking.fuse import KIN_LOSS, PHRASE_BONUS, POOL, collapse, fuse, join
 from searchsvc.ranking.vector import VectorScores
 from tests.ranking.small_corpus import small_corpus, terms_of
@@ -110,30 +110,51 @@ def test_no_more_than_the_pool_is_ranked(small):
 
 
 def test_coverage_is_the_share_of_informative_words_that_one_section_holds(small):
-    assert coverage(ask(small, "whales sing"), "whales sing") == pytest.approx(1.0)
-    assert 0 < coverage(ask(small, "whales quxify"), "whales quxify") < 0.6
-    assert coverage(ask(small, "quxify"), "quxify") == 0.0
+    assert weigh(ask(small, "whales sing"), "whales sing").coverage == pytest.approx(1.0)
+    assert 0 < weigh(ask(small, "whales quxify"), "whales quxify").coverage < 0.6
+    assert weigh(ask(small, "quxify"), "quxify").coverage == 0.0
 
 
 def test_words_alone_are_relevant_when_the_best_section_holds_enough_of_them(small):
-    fused = ask(small, "whales sing in the sea")
-    assert is_relevant(fused, coverage(fused, "whales sing"))
-    strange = ask(small, "quarterly revenue forecast of overseas subsidiaries written")
-    assert not is_relevant(strange, coverage(strange, "quarterly"))
-    assert not is_relevant(ask(small, "quxify"), 0.0)
+    assert weigh(ask(small, "whales sing in the sea"), "whales sing in the sea").is_relevant()
+    strange = "quarterly revenue forecast of overseas subsidiaries written"
+    assert not weigh(ask(small, strange), strange).is_relevant()
+    assert not weigh(ask(small, "quxify"), "quxify").is_relevant()
 
 
 @pytest.mark.proves("R-honest-nothing")
 def test_a_ranking_by_vectors_alone_is_relevant_when_its_best_is_near_enough(small):
     near = ask(small, "", meaning(small, relevance=MIN_RELEVANCE + 0.01, whales=0.5), mode="vector")
     far = ask(small, "", meaning(small, relevance=MIN_RELEVANCE - 0.01, whales=0.5), mode="vector")
-    assert is_relevant(near, 0.0, by_vectors_alone=True)
-    assert not is_relevant(far, 0.0, by_vectors_alone=True)
+    assert weigh(near, "").is_relevant(by_vectors_alone=True)
+    assert not weigh(far, "").is_relevant(by_vectors_alone=True)
 
 
-@pytest.mark.parametrize(("relevance", "trust"), [(None, 1.0), (0.9, 0.0)])
+@pytest.mark.parametrize(("relevance", "trust"), [(None, 1.0), (0.9, 0.0), (0.9, MIN_TRUST - 0.01)])
 def test_cosines_that_were_not_measured_or_not_trusted_tell_nothing_of_relevance(small, relevance, trust):
     vector = meaning(small, relevance, trust, whales=0.5)
     assert not is_measured(vector)
-    assert is_relevant(ask(small, "", vector, mode="vector"), 0.0, by_vectors_alone=True)
-    assert not is_relevant(ask(small, "quxify whales", vector), 0.1)
+    evidence = weigh(ask(small, "", vector, mode="vector"), "")
+    assert evidence.relevance is None
+    assert evidence.is_relevant(by_vectors_alone=True)
+    assert not evidence.is_near
+    strange = "quxify whales of overseas subsidiaries with quarterly forecasts"
+    assert not weigh(ask(small, strange, vector), strange).is_relevant()
+
+
+def test_a_question_in_a_script_of_pairs_needs_to_earn_less(tmp_path):
+    text = "每个月的第一个星期六，住在岛上的人一起包饺子，馅是羊肉和海带。" + "海上有风。" * 40
+    with small_corpus(
+        tmp_path, {"zh.md": f"# 生活\n\n{text}\n", "en.md": "# Life\n\nOn the island.\n"}
+    ) as small:
+        fused, question = ask(small, "饺子用什么做馅？"), "饺子用什么做馅？"
+        plain = float(fused.lexical.scores.max()) * fused.lexical.known_share
+        assert weigh(fused, question).earned > 1.5 * plain
+
+
+def test_what_is_nearly_relevant_is_told_from_what_is_far(small):
+    near = meaning(small, relevance=NEAR_RELEVANCE + 0.01, whales=0.5)
+    far = meaning(small, relevance=NEAR_RELEVANCE - 0.01, whales=0.5)
+    for vector, expected in ((near, True), (far, False)):
+        evidence = weigh(ask(small, "cetacean quxify", vector), "cetacean quxify")
+        assert (evidence.is_near, evidence.is_relevant()) == (expected, False)
