@@ -216,6 +216,8 @@ class Hit:
     """Lexical score by query term; filled when asked to explain."""
     twins: tuple[str, ...] = ()
     """Addresses of sections with the same text, shown once through this hit."""
+    likes: tuple[str, ...] = ()
+    """Addresses of sections under the same heading with nearly the same text, likewise."""
 
     @property
     def id(self) -> str:

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from itertools import chain
 
 import numpy as np
 
@@ -18,10 +17,11 @@ from searchsvc.items import Hit, Mode, Ranking
 from searchsvc.languages import FUNCTION_WORDS, language_of_question
 from searchsvc.models import Models
 from searchsvc.nearest import Near, nearest
+from searchsvc.ranking.copies import collapse
 from searchsvc.ranking.corpus import Corpus, Mask
 from searchsvc.ranking.evidence import MIN_TRUST, is_measured, weigh
 from searchsvc.ranking.filters import Filters, allowed
-from searchsvc.ranking.fuse import Fused, collapse, fuse, join
+from searchsvc.ranking.fuse import Fused, fuse, join
 from searchsvc.ranking.hits import Row, addresses, fetch, make_hits
 from searchsvc.ranking.lexical import Terms
 from searchsvc.ranking.vector import VectorScores, trust_in, vector_scores
@@ -30,8 +30,8 @@ from searchsvc.vault import Vault
 
 _MAX_QUERIES = 8
 _MAX_REFRESHES = 3
-_MAX_TWINS = 3
-"""How many addresses of the same text a hit names."""
+_MAX_COPIES = 3
+"""How many addresses of the same text, and of nearly the same, a hit names."""
 _ENOUGH_VECTORS = 0.95
 """Share of sections that need vectors before a profile is used: fewer would hide the others."""
 
@@ -309,15 +309,21 @@ def _page(
     kept, copies = collapse(pinned.corpus, _in_order(pinned, fused))
     scores = dict(zip(fused.ordinals.tolist(), fused.scores.tolist(), strict=True))
     ordinals = kept[request.start : request.start + request.size]
-    twins = [copies.get(ordinal, [])[:_MAX_TWINS] for ordinal in ordinals]
-    rows = fetch(pinned.corpus, pinned.named_catalogs(), [*ordinals, *chain.from_iterable(twins)])
+    named = [
+        [group.get(ordinal, [])[:_MAX_COPIES] for group in (copies.same, copies.like)] for ordinal in ordinals
+    ]
+    rows = fetch(
+        pinned.corpus,
+        pinned.named_catalogs(),
+        [*ordinals, *(copy for groups in named for group in groups for copy in group)],
+    )
     hits = make_hits(
         pinned.corpus,
         [rows[ordinal] for ordinal in ordinals],
         [scores[ordinal] for ordinal in ordinals],
         fused,
         words,
-        twins=[[rows[twin] for twin in group] for group in twins],
+        copies=[([rows[o].id for o in same], [rows[o].id for o in like]) for same, like in named],
         explain=request.explain,
     )
     return hits, list(rows.values())

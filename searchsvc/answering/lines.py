@@ -27,10 +27,14 @@ def address(hit: Hit, limit: int | None = None) -> str:
     The reasons go first, then the end of the id: path and lines still lead to the section.
     """
     section = hit.section
-    twins = [f"same text: {', '.join(hit.twins)}"] if hit.twins else []
+    copies = [
+        f"{name}: {', '.join(ids)}"
+        for name, ids in (("same text", hit.twins), ("nearly the same text", hit.likes))
+        if ids
+    ]
     size = f" · L{section.line_start}-{section.line_end}{pages_of(section)} · {hit.cost} tok"
     name = one_line(hit.id)
-    whole = one_line(" · ".join([name + size, *hit.why, *twins, *_explained(hit)]))
+    whole = one_line(" · ".join([name + size, *hit.why, *copies, *_explained(hit)]))
     if limit is None or cost(whole) <= limit:
         return whole
     return clip(name, limit - cost(size)) + size

@@ -141,24 +141,6 @@ def _dim_kin(corpus: Corpus, fused: Fused) -> Fused:
     return _ordered(fused.ordinals, scores, fused.lexical, fused.vector, fused.said)
 
 
-def collapse(corpus: Corpus, ordinals: Sequence[int]) -> tuple[list[int], dict[int, list[int]]]:
-    """Move sections whose text a better one has word for word behind all others.
-
-    Returns the new order, and for each better section the ordinals of its copies.
-    """
-    twins = corpus.twins(np.array(ordinals, np.int64)).tolist()
-    first: dict[int, int] = {}
-    kept: list[int] = []
-    copies: dict[int, list[int]] = {}
-    for ordinal, twin in zip(ordinals, twins, strict=True):
-        best = first.setdefault(twin or -1 - ordinal, ordinal)
-        if best == ordinal:
-            kept.append(ordinal)
-        else:
-            copies.setdefault(best, []).append(ordinal)
-    return [*kept, *(copy for group in copies.values() for copy in group)], copies
-
-
 def join(rankings: Sequence[Fused]) -> Fused:
     """Fuse the rankings of one question asked in several words; the first counts as much as the others."""
     first = rankings[0]

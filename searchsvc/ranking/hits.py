@@ -84,10 +84,13 @@ def make_hits(
     fused: Fused,
     words: Mapping[str, str],
     *,
-    twins: Sequence[Sequence[Row]],
+    copies: Sequence[tuple[Sequence[str], Sequence[str]]],
     explain: bool = False,
 ) -> tuple[Hit, ...]:
-    """Build the hits of sections; ``words`` maps terms to the words of the question."""
+    """Build the hits of sections; ``words`` maps terms to the words of the question.
+
+    ``copies`` holds for each row the addresses of sections with the same text, and with nearly the same.
+    """
     held = membership(fused.lexical, [row.ordinal for row in rows])
     matches = fused.lexical.matches
     hits = []
@@ -105,7 +108,8 @@ def make_hits(
                 cost=row.section.cost,
                 text=row.section.text,
                 note_title=row.note.title,
-                twins=tuple(twin.id for twin in twins[number]),
+                twins=tuple(copies[number][0]),
+                likes=tuple(copies[number][1]),
                 why=_reasons(corpus, ordinal, fused, found, words),
                 channels=_channels(ordinal, fused) if explain else {},
                 terms={m.term: round(fused.lexical.of_term(m, ordinal), 4) for m in found} if explain else {},

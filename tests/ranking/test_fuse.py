@@ -3,7 +3,7 @@ import pytest
 
 from searchsvc.ranking.corpus import Corpus
 from searchsvc.ranking.evidence import MIN_RELEVANCE, MIN_TRUST, NEAR_RELEVANCE, is_measured, weigh
-from searchsvc.ranking.fuse import KIN_LOSS, PHRASE_BONUS, POOL, collapse, fuse, join
+from searchsvc.ranking.fuse import KIN_LOSS, PHRASE_BONUS, POOL, fuse, join
 from searchsvc.ranking.vector import VectorScores
 from tests.ranking.small_corpus import small_corpus, terms_of
 
@@ -58,7 +58,6 @@ def test_kin_are_found_in_the_second_of_two_roots(small, tmp_path):
         assert both.parents(np.array([child])).tolist() == [base + small.ordinal("lock.md#lock-file")]
         place = fused.ordinals.tolist().index(child)
         assert fused.scores[place] == pytest.approx((1 - KIN_LOSS) * undimmed(fused, child), abs=1e-6)
-        assert collapse(both, [base + small.ordinal("copy.md#licence"), 3])[1] == {}
 
 
 def undimmed(fused, ordinal):
@@ -88,12 +87,6 @@ def test_only_allowed_and_live_sections_are_ranked(small):
     assert {
         name.partition("#")[0] for name in small.names(ask(small, "lock file", allowed=mask).ordinals)
     } == {"other.md"}
-
-
-def test_a_text_that_a_better_section_has_word_for_word_moves_behind_all_others(small):
-    first, second, other = map(small.ordinal, ("copy.md#licence", "copy2.md#licence", "far.md#whales"))
-    assert collapse(small.corpus, [second, first, other]) == ([second, other, first], {second: [first]})
-    assert collapse(small.corpus, []) == ([], {})
 
 
 def test_the_first_of_several_phrasings_counts_as_much_as_all_others(small):
