@@ -32,6 +32,9 @@ _MAX_QUERIES = 8
 _MAX_REFRESHES = 3
 _MAX_COPIES = 3
 """How many addresses of the same text, and of nearly the same, a hit names."""
+_QUESTION_MARKS = ("?", "？", "؟", "\u037e", "՞")
+_CLOSING = " \t\r\n\"'”’»)]*_"
+"""What may stand behind the mark."""
 _ENOUGH_VECTORS = 0.95
 """Share of sections that need vectors before a profile is used: fewer would hide the others."""
 
@@ -208,7 +211,8 @@ class Searcher:
             return Terms()
         dropped = self._function_terms.get(language_of_question(query), frozenset())
         counted = [term for term in line if term not in dropped] or line
-        return Terms(tuple(line), tuple(counted), tuple(self._tokenizer.joined_terms(query)))
+        asks = query.rstrip(_CLOSING).endswith(_QUESTION_MARKS)
+        return Terms(tuple(line), tuple(counted), tuple(self._tokenizer.joined_terms(query)), asks)
 
     def _changed(self, rows: Iterable[Row]) -> Changed:
         """Return which notes of these sections have changed on disk, by root."""

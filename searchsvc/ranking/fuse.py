@@ -26,6 +26,9 @@ Floats = NDArray[np.float32]
 
 VECTOR_WEIGHT = 0.03
 """Of the standing of a vector to the power of 1.5: what stands out counts over-proportionally."""
+HELD_WEIGHT = 0.07
+"""Of the share of a question that a section holds at all. Most words of a question stand in its answer, once
+each; those of other queries are often there by chance, and a section about one of them is wanted."""
 WORDLESS_GAIN = 2.0
 """What the vectors of a question count more, at most, when words account for none of it."""
 WORDS_ENOUGH = 0.05
@@ -76,13 +79,16 @@ def fuse(
         pool = best_places(_seen(vector.cosines, visible), POOL)
         return _ordered(pool, vector.cosines[pool], words, vector, frozenset())
     words = lexical(corpus, terms, related=related)
-    scores = words.scores.copy()
+    scores, known, wordless = words.scores.copy(), np.float32(1), 0.0
+    if vector is not None and vector.trust >= 1:
+        # The model reads all of the question, so that what words cannot earn of it is left to meaning.
+        known = np.float32(words.known_share)
+        scores *= known
+        wordless = _wordless(float(_seen(scores, visible).max(initial=0)))
+    if words.held is not None:
+        scores += np.float32(HELD_WEIGHT * (1 - wordless)) * known * words.held
     if vector is not None and vector.trust:
-        weight = VECTOR_WEIGHT * vector.trust
-        if vector.trust >= 1:
-            # The model reads all of the question, so that what words cannot earn of it is left to meaning.
-            scores *= np.float32(words.known_share)
-            weight += VECTOR_WEIGHT * _wordless_gain(float(_seen(scores, visible).max(initial=0)))
+        weight = VECTOR_WEIGHT * (vector.trust + WORDLESS_GAIN * wordless)
         # The power of 1.5 as a product: numpy's own power function is twenty times slower.
         scores += np.float32(weight) * vector.standing * np.sqrt(vector.standing)
     pool = best_places(_seen(scores, visible), POOL, -math.inf if everything else 0)
@@ -98,9 +104,9 @@ def _seen(scores: Floats, visible: Mask) -> Floats:
     return scores if visible.all() else np.where(visible, scores, np.float32(-np.inf))
 
 
-def _wordless_gain(earned: float) -> float:
-    """Return what vectors count more where the best section earns this share of a question by words."""
-    return WORDLESS_GAIN * math.exp(-((earned / WORDS_ENOUGH) ** 2))
+def _wordless(earned: float) -> float:
+    """Return how far meaning must do without words, 0 to 1, where they earn the best section this share."""
+    return math.exp(-((earned / WORDS_ENOUGH) ** 2))
 
 
 def _ordered(

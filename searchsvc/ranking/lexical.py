@@ -67,6 +67,8 @@ class Terms:
     """Those that are scored."""
     joined: tuple[str, ...] = ()
     """Names that neighbouring words would make; they help where they exist and cost nothing where not."""
+    asks: bool = False
+    """Whether it is put as a question: then a passage is wanted that holds most of its words at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +84,8 @@ class LexicalScores:
     total: float
     """Sum of weighted IDFs of the counted terms that the corpus knows."""
     k: float = K_POOL
+    held: Floats | None = None
+    """For a question, the share of it, by IDF, that each section holds at all, once or often."""
 
     @property
     def known_share(self) -> float:
@@ -127,7 +131,18 @@ def lexical(corpus: Corpus, terms: Terms, *, related: bool = False, k: float = K
             pooled = match.base_weights + match.link_weights
             more = pooled / (k + pooled) - match.base_weights / (k + match.base_weights)
             np.add.at(links, match.linked, factor * more)
-    return LexicalScores(scores + links, links, matches, total, k)
+    held = _held(len(corpus), matches, total) if terms.asks else None
+    return LexicalScores(scores + links, links, matches, total, k, held)
+
+
+def _held(count: int, matches: Sequence[TermMatch], total: float) -> Floats:
+    """Return which share of the known terms, by IDF, each of ``count`` sections holds or is called by."""
+    held = np.zeros(count, np.float32)
+    for match in matches:
+        share = np.float32(match.idf * match.count / total if total else 0.0)
+        np.add.at(held, match.ordinals, share)
+        np.add.at(held, match.linked[match.base_weights == 0], share)
+    return held
 
 
 def match_term(
