@@ -1,6 +1,5 @@
 """Sections that say what a better one has said: word for word, or nearly so under the same heading."""
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -13,11 +12,11 @@ from searchsvc.ranking.corpus import Corpus
 Ordinals = NDArray[np.int64]
 
 LIKE = 0.9
-"""Share of the terms of two bodies, repetitions counted, that they have in common when one is a copy of the
-other; not with another heading, since near-alike texts often describe two things."""
+"""Share of the different terms of two bodies that both have (their Jaccard similarity) when one is a copy of
+the other; not with another heading, since near-alike texts often describe two things."""
 _MIN_TERMS = 12
 """Shorter bodies are not compared: a word more or less makes them another text."""
-_COMPARED = 40
+_COMPARED = 20
 """How many of the best sections are compared with each other."""
 _TITLE, _HEADING, _BODY = (list(FIELDS).index(name) for name in ("title", "heading", "body"))
 
@@ -60,17 +59,19 @@ def _move_like(corpus: Corpus, ordinals: Sequence[int], copies: Copies) -> list[
     best = np.array(ordinals[:_COMPARED], np.int64)
     sizes = _body_sizes(corpus, best)
     smaller, larger = np.minimum.outer(sizes, sizes), np.maximum.outer(sizes, sizes)
-    pairs = np.argwhere(np.triu((smaller >= LIKE * larger) & (smaller >= _MIN_TERMS), 1))
-    if not len(pairs):
-        return list(ordinals)
-    names = {place: _name(corpus, ordinals[place]) for place in np.unique(pairs).tolist()}
+    may_be_like = np.triu((smaller >= LIKE * larger) & (smaller >= _MIN_TERMS), 1)
+    cells = _Cells(corpus, ordinals[:_COMPARED])
     gone = set[int]()
-    for better, other in ((ordinals[a], ordinals[b]) for a, b in pairs.tolist() if names[a] == names[b]):
-        if better in gone or other in gone or not _is_like(corpus, better, other):
+    for better, other in np.argwhere(may_be_like).tolist():
+        if better in gone or other in gone or cells.name(better) != cells.name(other):
             continue
-        gone.add(other)
-        copies.like.setdefault(better, []).extend((other, *copies.same.pop(other, ())))
-    return [ordinal for ordinal in ordinals if ordinal not in gone]
+        one, two = cells.body(better), cells.body(other)
+        shared = len(one & two)
+        if shared >= LIKE * (len(one) + len(two) - shared):
+            gone.add(other)
+            copy = ordinals[other]
+            copies.like.setdefault(ordinals[better], []).extend((copy, *copies.same.pop(copy, ())))
+    return [ordinal for place, ordinal in enumerate(ordinals) if place not in gone]
 
 
 def _body_sizes(corpus: Corpus, ordinals: Ordinals) -> Ordinals:
@@ -83,20 +84,32 @@ def _body_sizes(corpus: Corpus, ordinals: Ordinals) -> Ordinals:
     return sizes
 
 
-def _name(corpus: Corpus, ordinal: int) -> list[bytes]:
-    """Return the terms of the heading of a section; where it is the note's title, those of the title."""
-    return _terms(corpus, ordinal, _HEADING) or _terms(corpus, ordinal, _TITLE)
+class _Cells:
+    """Terms of some sections, given by their places, in a form in which they can be compared."""
 
+    def __init__(self, corpus: Corpus, ordinals: Sequence[int]) -> None:
+        self._corpus = corpus
+        self._ordinals = ordinals
+        self._names: dict[int, tuple[object, ...]] = {}
+        self._bodies: dict[int, frozenset[object]] = {}
+        # The number of a term is another one in every segment, and spelling it takes time.
+        self._is_spelled = len({corpus.segment_of(ordinal) for ordinal in ordinals}) > 1
 
-def _is_like(corpus: Corpus, one: int, other: int) -> bool:
-    """Tell whether the bodies of two sections have most of their terms in common."""
-    mine, theirs = Counter(_terms(corpus, one, _BODY)), Counter(_terms(corpus, other, _BODY))
-    return (mine & theirs).total() >= LIKE * (mine | theirs).total()
+    def name(self, place: int) -> tuple[object, ...]:
+        """Return the terms of the heading of a section; where it is the note's title, those of the title."""
+        if place not in self._names:
+            self._names[place] = tuple(self._terms(place, _HEADING) or self._terms(place, _TITLE))
+        return self._names[place]
 
+    def body(self, place: int) -> frozenset[object]:
+        """Return the different terms of the body of a section."""
+        if place not in self._bodies:
+            self._bodies[place] = frozenset(self._terms(place, _BODY))
+        return self._bodies[place]
 
-def _terms(corpus: Corpus, ordinal: int, cell: int) -> list[bytes]:
-    """Return the terms of one field of a section as they are spelled: their numbers differ by segment."""
-    base, segment = corpus.segments[corpus.segment_of(ordinal)]
-    first = (ordinal - base) * len(FIELDS) + cell
-    terms = segment.stream_terms[segment.stream_bounds[first] : segment.stream_bounds[first + 1]]
-    return [segment.postings.spell(term) for term in terms.tolist()]
+    def _terms(self, place: int, cell: int) -> list[object]:
+        ordinal = self._ordinals[place]
+        base, segment = self._corpus.segments[self._corpus.segment_of(ordinal)]
+        first = (ordinal - base) * len(FIELDS) + cell
+        terms = segment.stream_terms[segment.stream_bounds[first] : segment.stream_bounds[first + 1]].tolist()
+        return [segment.postings.spell(term) for term in terms] if self._is_spelled else terms
