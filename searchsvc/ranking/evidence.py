@@ -96,6 +96,5 @@ def _among(ordinals: NDArray[np.int32], wanted: NDArray[np.int32]) -> NDArray[np
     """Tell which of ``wanted`` stand in the ascending ``ordinals``."""
     if not len(ordinals):
         return np.zeros(len(wanted), bool)
-    places = np.minimum(np.searchsorted(ordinals, wanted), len(ordinals) - 1)
-    found: NDArray[np.bool_] = ordinals[places] == wanted
+    found: NDArray[np.bool_] = ordinals.take(ordinals.searchsorted(wanted), mode="clip") == wanted
     return found

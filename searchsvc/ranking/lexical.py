@@ -237,8 +237,9 @@ def _weights_at(ordinals: Ints, weights: Floats, wanted: Ints) -> Floats:
     """Return the weight at each wanted ordinal, 0 where there is none."""
     if not len(ordinals) or not len(wanted):
         return np.zeros(len(wanted), np.float32)
-    places = np.minimum(np.searchsorted(ordinals, wanted), len(ordinals) - 1)
-    return np.where(ordinals[places] == wanted, weights[places], np.float32(0))
+    places = ordinals.searchsorted(wanted)
+    is_there = ordinals.take(places, mode="clip") == wanted
+    return np.where(is_there, weights.take(places, mode="clip"), np.float32(0))
 
 
 def _joined(arrays: list[NDArray[Any]], kind: type[np.generic]) -> NDArray[Any]:
