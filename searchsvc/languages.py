@@ -5,6 +5,7 @@ language of a question, since words cannot match across languages and vectors ca
 """
 
 import re
+from collections import Counter
 
 from searchsvc.tokens import fold
 
@@ -36,16 +37,18 @@ FUNCTION_WORDS = {
 }
 """Function words by ISO 639-1 code, folded as terms are."""
 
-_SPEAKERS: dict[str, list[str]] = {}
+_SPEAKERS: dict[str, tuple[str, ...]] = {}
 """Languages of each function word, as written and folded, in lower case."""
 for _code, _text in _FUNCTION_WORDS_TEXT.items():
     for _word in {spelled for word in _text.split() for spelled in (word, fold(word))}:
-        _SPEAKERS.setdefault(_word, []).append(_code)
+        _SPEAKERS[_word] = (*_SPEAKERS.get(_word, ()), _code)
 
 CODES = ("", "en", "de", "es", "fr", "it", "pt", "nl", "zh", "ja", "ko")
 """Languages that are told apart; a section stores the place of its own, 0 for unknown."""
 
 _WORD = re.compile(r"[^\W\d_]+")
+_ASCII_WORD = re.compile("[a-z]+")
+"""The same for lower case ASCII, in half the time."""
 _IDEOGRAPH = re.compile(
     "[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af\U00020000-\U0002ffff]"
 )
@@ -95,7 +98,8 @@ def _by_script(text: str) -> str:
 
 def _counts(text: str) -> dict[str, int]:
     counts = dict.fromkeys(FUNCTION_WORDS, 0)
-    for word in _WORD.findall(text.lower()):
-        for code in _SPEAKERS.get(word, ()):
-            counts[code] += 1
+    words = (_ASCII_WORD if text.isascii() else _WORD).findall(text.lower())
+    for codes, count in Counter(map(_SPEAKERS.get, words)).items():
+        for code in codes or ():
+            counts[code] += count
     return counts

@@ -18,7 +18,7 @@ from searchsvc.index.bring_up import bring_up
 from searchsvc.index.catalog import Catalog, Destination, connect, transaction
 from searchsvc.index.faults import Damage, faults, write_fault
 from searchsvc.index.layout import Layout
-from searchsvc.index.links import Anchor, Resolver, find_anchor
+from searchsvc.index.links import Anchors, Resolver
 from searchsvc.index.postings import merge_streams
 from searchsvc.index.records import Batch, NoteRecord
 from searchsvc.index.segments import (
@@ -193,15 +193,15 @@ class Writer:
         resolver = Resolver((path, aliases) for _, path, _, aliases in names)
         paths = {note: path for note, path, _, _ in names}
         ids = {path: note for note, path, _, _ in names}
-        anchors: dict[int, list[Anchor]] = {}
+        anchors: dict[int, Anchors] = {}
         rows: list[tuple[int, Destination]] = []
         for row, source, link, before in self.catalog.links(open_only=not everything):
             note = ids.get(resolver.resolve(link, paths[source]).path)
             section = None
             if note is not None:
                 if note not in anchors:
-                    anchors[note] = self.catalog.anchors(note)
-                section = find_anchor(anchors[note], link.heading)
+                    anchors[note] = Anchors(self.catalog.anchors(note))
+                section = anchors[note].find(link.heading)
                 if section and note == source and section.line_start <= link.line <= section.line_end:
                     section = None
             found = note, section.id if section else None

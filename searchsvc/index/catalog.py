@@ -206,21 +206,18 @@ class Catalog:
     def add_notes(self, notes: Sequence[NoteRecord], first_note: int, first_section: int) -> None:
         """Insert notes with ids counted up from ``first_note``, and their sections and links."""
         numbered = list(enumerate(notes, first_note))
-        sections = ((note, item) for note, record in numbered for item in record.sections)
+        sections = ((note, item.row) for note, record in numbered for item in record.sections)
         execute = self.connection.executemany
         execute(
-            f"INSERT INTO notes VALUES ({_marks(18)})", (_note_row(note, record) for note, record in numbered)
+            f"INSERT INTO notes VALUES ({_marks(18)})", ((note, *record.row) for note, record in numbered)
         )
         execute(
             f"INSERT INTO sections VALUES ({_marks(17)})",
-            (
-                _section_row(number, note, item.section, item.cost, item.text)
-                for number, (note, item) in enumerate(sections, first_section)
-            ),
+            ((number, note, *row) for number, (note, row) in enumerate(sections, first_section)),
         )
         execute(
             f"INSERT INTO links VALUES ({_marks(8)}, NULL, NULL)",
-            (_link_row(note, link) for note, record in numbered for link in record.links),
+            ((note, *row) for note, record in numbered for row in record.links),
         )
 
     def delete_notes(self, ids: Sequence[int]) -> None:
@@ -353,28 +350,6 @@ def _by_ids(connection: sqlite3.Connection, query: str, ids: Iterable[int]) -> I
 
 def _marks(count: int) -> str:
     return ", ".join("?" * count)
-
-
-def _note_row(note: int, record: NoteRecord) -> tuple[Any, ...]:
-    about = record.metadata
-    return (
-        note, record.path, record.title, record.signature, record.digest, record.line_count,
-        record.modified, record.properties, json.dumps(record.tags), json.dumps(record.aliases), record.cost,
-        about.author, about.language, about.file_type, about.created, about.imported, about.pages,
-        about.source,
-    )  # fmt: skip
-
-
-def _section_row(number: int, note: int, section: Section, cost: int, text: str) -> tuple[Any, ...]:
-    return (
-        number, note, section.slug, section.title, json.dumps(section.heading_path), section.level,
-        section.parent, section.line_start, section.body_start, section.line_end, section.subtree_end,
-        section.anchor, section.custom_anchor, cost, text, *(section.pages or (None, None)),
-    )  # fmt: skip
-
-
-def _link_row(note: int, link: Link) -> tuple[Any, ...]:
-    return (note, link.line, link.target, link.heading, link.block, link.text, link.embed, link.wiki)
 
 
 def _read_section(row: tuple[Any, ...]) -> SectionRow:

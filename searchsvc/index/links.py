@@ -188,11 +188,6 @@ def _is_called(item: Anchor, name: str) -> bool:
     return comparable(item.title) == comparable(name) or item.anchor == _nfc(name).lower()
 
 
-def find_anchor(anchors: Sequence[Anchor], fragment: str, *, wiki: bool = True) -> Anchor | None:
-    """Return the section that one link means; see ``Anchors.find``."""
-    return Anchors(anchors).find(fragment, wiki=wiki)
-
-
 @lru_cache(maxsize=20_000)
 def comparable(heading: str) -> str:
     """Return a heading without letter case, emphasis and the signs that Obsidian drops in links."""

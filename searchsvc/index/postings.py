@@ -10,6 +10,7 @@ other notes own, can be added to a weight at that time.
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -71,6 +72,11 @@ class Postings:
     def spell(self, term: int) -> bytes:
         """Return the UTF-8 spelling of a term."""
         return self.spelling[self.spelling_bounds[term] : self.spelling_bounds[term + 1]].tobytes()
+
+    def vocabulary(self) -> list[str]:
+        """Return the spellings of all terms."""
+        spelling = self.spelling.tobytes()
+        return [spelling[start:end].decode() for start, end in pairwise(self.spelling_bounds.tolist())]
 
     def find(self, term: str) -> int:
         """Return the id of a term, or -1."""
@@ -194,12 +200,13 @@ def _block(
 
 def merge_streams(streams: Sequence[Stream]) -> Stream:
     """Join streams end to end under one vocabulary in byte order."""
-    vocabulary = sorted(set().union(*(stream.vocabulary for stream in streams)), key=str.encode)
+    # Code points sort as their bytes in UTF-8 do.
+    vocabulary = sorted(set().union(*(stream.vocabulary for stream in streams)))
     places = {term: place for place, term in enumerate(vocabulary)}
     terms = np.empty(sum(len(stream.terms) for stream in streams), np.int32)
     bounds, shift = [np.zeros(1, np.int64)], 0
     for stream in streams:
-        remap = np.fromiter((places[term] for term in stream.vocabulary), np.int32, len(stream.vocabulary))
+        remap = np.fromiter(map(places.__getitem__, stream.vocabulary), np.int32, len(stream.vocabulary))
         if len(stream.terms):
             np.take(remap, stream.terms, out=terms[shift : shift + len(stream.terms)])
         bounds.append(np.asarray(stream.bounds[1:]) + shift)

@@ -8,13 +8,15 @@ import json
 from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
+from typing import NamedTuple
 
 import numpy as np
 
 from searchsvc.index.postings import Field, Stream
-from searchsvc.items import Link, Metadata, Note, Section
+from searchsvc.items import Metadata, Note, Section
 from searchsvc.languages import CODES, language_of
-from searchsvc.tokens import STOP_WORDS, Tokenizer, cost, words
+from searchsvc.tokens import STOP_WORDS, Tokenizer, cost
 
 FIELDS: dict[str, Field] = {
     "title": Field(weight=1.2, b=0.6),
@@ -34,45 +36,39 @@ _MIN_TWIN_CHARACTERS = 40
 _MAX_PROPERTIES = 500
 
 
-@dataclass(frozen=True, slots=True)
-class SectionRecord:
-    """What is stored of one section."""
+Row = tuple[str | int | float | None, ...]
+"""Columns of a table of the catalog, in its order, without the ids that are given at the commit."""
 
-    section: Section
-    text: str
-    """Own lines, verbatim."""
+
+class SectionRecord(NamedTuple):
+    """What is stored of one section. A named tuple, as these travel in a fraction of the time of objects."""
+
+    row: Row
+    """For the table ``sections``, without ``id`` and ``note``."""
+    parent: int
+    """Place of the parent in the note, or -1."""
+    level: int
     cost: int
-    """Tokens of ``text``."""
+    """Tokens of its own lines."""
+    line_start: int
     key: int
-    """Hash of what embedding models see: context and text."""
+    """Hash of what embedding models see: context and text; 0 when there is nothing to embed."""
     twin: int
     """Hash of the text with white space folded; 0 for text too short to matter."""
     language: int
     """Place of its language in ``languages.CODES``; 0 when unknown."""
 
 
-@dataclass(frozen=True, slots=True)
-class NoteRecord:
+class NoteRecord(NamedTuple):
     """What is stored of one note."""
 
     path: str
-    title: str
-    signature: str
-    digest: str
-    """SHA-256 of the file, in hex."""
-    line_count: int
-    modified: float
-    """Modification time of the file, seconds since 1970."""
-    properties: str
-    """JSON."""
-    metadata: Metadata
-    cost: int
-    """Tokens of all sections."""
-    tags: tuple[str, ...]
     aliases: tuple[str, ...]
-    links: tuple[Link, ...]
-    problems: tuple[str, ...]
+    row: Row
+    """For the table ``notes``, without ``id``."""
     sections: tuple[SectionRecord, ...]
+    links: tuple[Row, ...]
+    """For the table ``links``, without ``note`` and destination."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +95,7 @@ class BatchBuilder:
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
         self._ids = _Ids()
-        self._known: dict[str, tuple[int, ...]] = {}
+        self._pieces = _Pieces(tokenizer, self._ids)
         self._terms = array("i")
         self._bounds = array("q", [0])
         self._notes: list[NoteRecord] = []
@@ -107,24 +103,18 @@ class BatchBuilder:
     def add(self, note: Note, *, signature: str, digest: str, modified: float) -> None:
         """Add one note."""
         sections = tuple(_section_record(note, section) for section in note.sections)
-        self._notes.append(
-            NoteRecord(
-                path=note.path,
-                title=note.title,
-                signature=signature,
-                digest=digest,
-                line_count=len(note.lines),
-                modified=modified,
-                properties=json.dumps(note.properties, ensure_ascii=True),
-                metadata=_with_language(note.metadata, sections),
-                cost=sum(section.cost for section in sections),
-                tags=note.tags,
-                aliases=note.aliases,
-                links=note.links,
-                problems=note.problems,
-                sections=sections,
-            )
+        about = _with_language(note.metadata, sections)
+        row = (
+            note.path, note.title, signature, digest, len(note.lines), modified, json.dumps(note.properties),
+            json.dumps(note.tags), json.dumps(note.aliases), sum(section.cost for section in sections),
+            about.author, about.language, about.file_type, about.created, about.imported, about.pages,
+            about.source,
+        )  # fmt: skip
+        links = tuple(
+            (link.line, link.target, link.heading, link.block, link.text, link.embed, link.wiki)
+            for link in note.links
         )
+        self._notes.append(NoteRecord(note.path, note.aliases, row, sections, links))
         labels: dict[str, list[int]] = {}
         for section in note.sections:
             for text, is_label in _field_texts(note, section):
@@ -137,15 +127,7 @@ class BatchBuilder:
 
     def _body_ids(self, text: str) -> list[int]:
         """Return the ids of the terms of a text in order, without stop words."""
-        ids: list[int] = []
-        known = self._known
-        for word in words(text):
-            found = known.get(word)
-            if found is None:
-                terms = self._tokenizer.terms_of_word(word)
-                found = known[word] = tuple(self._ids[term] for term in terms if term not in STOP_WORDS)
-            ids += found
-        return ids
+        return list(chain.from_iterable(map(self._pieces.__getitem__, text.split())))
 
     def _stop_word_ids(self, text: str) -> list[int]:
         """Return the ids of all terms: of a title that has nothing but stop words."""
@@ -164,6 +146,22 @@ class _Ids(dict[str, int]):
     def __missing__(self, term: str) -> int:
         number = self[term] = len(self)
         return number
+
+
+class _Pieces(dict[str, tuple[int, ...]]):
+    """Ids of the terms, without stop words, of each piece of text between blanks.
+
+    No word spans a blank, and most pieces repeat: a look-up takes a fraction of the time of a pattern.
+    """
+
+    def __init__(self, tokenizer: Tokenizer, ids: _Ids) -> None:
+        self._tokenizer = tokenizer
+        self._ids = ids
+
+    def __missing__(self, piece: str) -> tuple[int, ...]:
+        ids, terms = self._ids, self._tokenizer.terms(piece)
+        found = self[piece] = tuple([ids[term] for term in terms if term not in STOP_WORDS])
+        return found
 
 
 def context_of(title: str, heading_path: Iterable[str]) -> str:
@@ -217,10 +215,18 @@ def _strings(value: object) -> Iterable[str]:
 def _section_record(note: Note, section: Section) -> SectionRecord:
     text = note.text(section.line_start, section.line_end)
     body = " ".join(text.split())
+    tokens = cost(text)
+    row = (
+        section.slug, section.title, json.dumps(section.heading_path), section.level, section.parent,
+        section.line_start, section.body_start, section.line_end, section.subtree_end, section.anchor,
+        section.custom_anchor, tokens, text, *(section.pages or (None, None)),
+    )  # fmt: skip
     return SectionRecord(
-        section=section,
-        text=text,
-        cost=cost(text),
+        row=row,
+        parent=section.parent,
+        level=section.level,
+        cost=tokens,
+        line_start=section.line_start,
         key=_key(note, section, text) if body else 0,
         twin=_hash(body) if len(body) >= _MIN_TWIN_CHARACTERS else 0,
         language=CODES.index(language_of(body)),

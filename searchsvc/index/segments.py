@@ -30,6 +30,9 @@ SECTION_DTYPE = np.dtype(
 SHAPE = hashlib.sha256(repr((FIELDS, ANCHOR, SECTION_DTYPE.descr)).encode()).hexdigest()[:16]
 """Changes with what is stored and how it is weighed; segments of another shape are made again."""
 
+_RECORDED = ("parent", "level", "cost", "line_start", "key", "twin", "language")
+"""Columns that are as in the record of a section, but for the parent."""
+
 _POSTING_ARRAYS = ("spelling", "spelling_bounds", "bounds", "sections", "weights", "frequencies")
 
 
@@ -51,33 +54,21 @@ class Segment:
 
     def stream(self) -> Stream:
         """Return all terms in reading order."""
-        vocabulary = [self.postings.spell(term).decode() for term in range(len(self.postings.bounds) - 1)]
-        return Stream(vocabulary, self.stream_terms, self.stream_bounds)
+        return Stream(self.postings.vocabulary(), self.stream_terms, self.stream_bounds)
 
 
 def section_array(notes: Sequence[NoteRecord], first_note: int, first_section: int) -> NDArray[Any]:
     """Return the section table of notes that get ids counted up from the given ones."""
-    rows: list[tuple[int, ...]] = []
-    for note, record in enumerate(notes, first_note):
-        offset = len(rows)
-        for item in record.sections:
-            section = item.section
-            parent = offset + section.parent if section.parent >= 0 else -1
-            number = first_section + len(rows)
-            rows.append(
-                (
-                    number,
-                    note,
-                    parent,
-                    section.level,
-                    item.cost,
-                    section.line_start,
-                    item.key,
-                    item.twin,
-                    item.language,
-                )
-            )
-    return np.array(rows, dtype=SECTION_DTYPE)
+    counts = np.array([len(note.sections) for note in notes], np.int64)
+    sections = [section for note in notes for section in note.sections]
+    table = np.zeros(len(sections), SECTION_DTYPE)
+    for name in _RECORDED:
+        table[name] = [getattr(section, name) for section in sections]
+    offsets = np.repeat(np.cumsum(counts) - counts, counts)
+    table["parent"] += np.where(table["parent"] >= 0, offsets, 0)
+    table["id"] = np.arange(first_section, first_section + len(sections))
+    table["note"] = np.repeat(np.arange(first_note, first_note + len(notes)), counts)
+    return table
 
 
 def write_postings(parent: Path, postings: Postings, **more: NDArray[Any]) -> str:

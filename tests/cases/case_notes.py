@@ -7,7 +7,7 @@ from typing import Any
 from case_ops import Op
 from case_world import anchors
 
-from searchsvc.index.links import Destination, find_anchor
+from searchsvc.index.links import Anchors, Destination
 from searchsvc.items import Image, Link, Note, Section
 from searchsvc.reading.note import read_note
 
@@ -62,7 +62,7 @@ class Outline(OnFile):
         for section in sections:
             assert [s.line_start for s in sections if s.slug == section.slug] == [section.line_start]
             if section.anchor:
-                found = find_anchor(anchors(self.note), section.anchor, wiki=False)
+                found = Anchors(anchors(self.note)).find(section.anchor, wiki=False)
                 assert found is not None and found.line_start == section.line_start
 
     def expect_github_slugs(self, slugs: list[str]) -> None:
@@ -95,7 +95,7 @@ class ReadSection(OnFile):
 
     def ask(self) -> None:
         super().ask()
-        found = find_anchor(anchors(self.note), self.call["heading"])
+        found = Anchors(anchors(self.note)).find(self.call["heading"])
         assert found is not None, f"no section {self.call['heading']!r}"
         self.section = self.note.sections[found.id]
         whole = self.call.get("subtree", True)
@@ -176,7 +176,7 @@ class Links(OnFile):
 
     def _line(self, link: Link, path: str) -> int | None:
         found = anchors(self.world.note(path)) if path else []
-        anchor = find_anchor(found, link.heading, wiki=link.wiki)
+        anchor = Anchors(found).find(link.heading, wiki=link.wiki)
         return anchor.line_start if anchor else None
 
     def _matches(self, link: Link, path: str, wanted: dict[str, Any]) -> None:
@@ -233,7 +233,7 @@ class Resolve(Op):
         assert self.destination.path == path or ambiguous
 
     def expect_heading_line(self, line: int) -> None:
-        found = find_anchor(anchors(self.world.note(self.destination.path)), self.link.heading)
+        found = Anchors(anchors(self.world.note(self.destination.path))).find(self.link.heading)
         assert found is not None and found.line_start == line
 
     def expect_deterministic(self, wanted: bool) -> None:
