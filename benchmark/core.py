@@ -39,6 +39,8 @@ class Reply:
     """Wall time of the call."""
     results: list[dict[str, Any]]
     """Path, first and last line, score; best first."""
+    costs: list[int]
+    """Tokens of each result's own text."""
 
 
 @dataclass(slots=True)
@@ -180,7 +182,8 @@ class Session:
                 if notice not in noted:
                     noted.add(notice)
                     say(f"note: {notice}")
-            yield Reply(query.id, round(latency, 3), [_result(hit) for hit in ranking.hits])
+            costs = [hit.cost for hit in ranking.hits]
+            yield Reply(query.id, round(latency, 3), [_result(hit) for hit in ranking.hits], costs)
 
 
 def make_config(corpus: Path, data_dir: Path, profile: str | None = None) -> Config:

@@ -15,18 +15,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmark.core import make_config
+from benchmark.timing import cpu_of
 from searchsvc.embedding.base import Matrix, ModelChoice, Passage, Profile
 from searchsvc.embedding.slot import ModelSlot
 from searchsvc.index.build import Writer
 from searchsvc.index.catalog import Catalog
+from searchsvc.index.postings import build_postings, merge_streams
 from searchsvc.index.profiles import ProfileCard
+from searchsvc.index.records import FIELDS, Batch, BatchBuilder
+from searchsvc.index.segments import lengths_of, mean_lengths
 from searchsvc.indexing import make_tokenizer
-from searchsvc.items import Mode, Ranking
+from searchsvc.items import Mode, Note, Ranking
 from searchsvc.models import Models
 from searchsvc.ranking import fuse
 from searchsvc.ranking.corpus import Corpus
+from searchsvc.reading.note import read_note
 from searchsvc.searching import Request, Searcher
 from searchsvc.service import Service
+from searchsvc.tokens import Tokenizer
 
 DIMENSION = 384
 _CENTRES = 200
@@ -155,3 +161,40 @@ def open_stages(corpus: Path, data_dir: Path) -> Stages:
     searcher = Searcher(service.vaults, make_tokenizer(service.config.stemming), models)
     with searcher.pinned() as pinned:
         return Stages(service, pinned.corpus, pinned.catalogs[0], searcher)
+
+
+@dataclass(frozen=True, slots=True)
+class StageCosts:
+    """CPU seconds of the stages of indexing, each by itself over the same notes in one process."""
+
+    sections: int
+    parse: float
+    """Bytes of a file to sections, links and metadata."""
+    tokenise: float
+    """Own lines of all sections to terms."""
+    records: float
+    """Notes to the rows and terms that are stored, tokenising included."""
+    postings: float
+    """The terms of all sections, merged and inverted."""
+
+
+def time_stages(corpus: Path, step: int, *, stemming: bool) -> StageCosts:
+    """Time the stages over every ``step``-th note of a corpus, in order of paths."""
+    files = sorted(corpus.rglob("*.md"))[::step]
+    data = [(path.relative_to(corpus).as_posix(), path.read_bytes()) for path in files]
+    notes, parse = cpu_of(lambda: [read_note(*file) for file in data])
+    texts = [note.text(part.line_start, part.line_end) for note in notes for part in note.sections]
+    tokenizer = Tokenizer(stemming=stemming)
+    _, tokenise = cpu_of(lambda: [tokenizer.terms(text) for text in texts])
+    batch, records = cpu_of(lambda: _records(notes, Tokenizer(stemming=stemming)))
+    averages = mean_lengths([lengths_of(batch.stream)])
+    fields = tuple(FIELDS.values())
+    _, postings = cpu_of(lambda: build_postings(merge_streams([batch.stream]), fields, averages))
+    return StageCosts(len(texts), parse, tokenise, records, postings)
+
+
+def _records(notes: Sequence[Note], tokenizer: Tokenizer) -> Batch:
+    builder = BatchBuilder(tokenizer)
+    for note in notes:
+        builder.add(note, signature="", digest="", modified=0.0)
+    return builder.finish()

@@ -1,6 +1,7 @@
 """Other engines over the same sections: what searchsvc is measured against.
 
-Each function yields rows; an engine that is not installed yields none and says so on stderr.
+Each function yields rows; an engine that is left out, since it is not installed or would not end, yields one
+that says why.
 """
 
 import multiprocessing
@@ -20,6 +21,10 @@ from benchmark.inside import RandomModel
 from benchmark.timing import Timing, cpu_of, time_calls
 
 TOP = 10
+BM25 = "rank_bm25"
+COMBINATION = "rank_bm25 + numpy, scores added"
+MOST_FOR_BM25 = 200_000
+_TOO_SLOW = f"more than {MOST_FOR_BM25:,} sections: it keeps a dict for each and loops over all in Python"
 Floats = NDArray[np.float32]
 
 
@@ -38,24 +43,39 @@ class Texts:
 def time_lexical_peers(data: Texts) -> Iterator[Timing]:
     """Time every lexical engine that is installed."""
     for name, engine in (
-        ("rank_bm25", _rank_bm25),
+        (BM25, _rank_bm25),
         ("bm25s", _bm25s),
         ("tantivy", _tantivy),
         ("sqlite FTS5", _fts5),
     ):
-        yield from _installed(name, lambda engine=engine: list(engine(data)))  # type: ignore[misc]
+        if name == BM25 and len(data.tokens) > MOST_FOR_BM25:
+            yield _skipped(name, _TOO_SLOW)
+        else:
+            yield from _installed(name, lambda engine=engine: list(engine(data)))  # type: ignore[misc]
 
 
 def time_vector_peers(count: int, queries: int) -> list[Timing]:
-    """Time every vector engine that is installed, over random vectors.
+    """Time every vector engine that is installed, over random vectors."""
+    return _apart(_vector_peers, count, queries)
 
-    In a process of its own, for two reasons: linear algebra on one thread, since threads that wait for
-    each other on a busy machine count as CPU time; and usearch, after whose import simsimd refuses int8.
+
+def time_combination(data: Texts) -> Timing:
+    """Time what a user would write: the scores of rank_bm25 and of ``M @ q``, each from 0 to 1, added."""
+    if len(data.tokens) > MOST_FOR_BM25:
+        return _skipped(COMBINATION, _TOO_SLOW)
+    return _apart(_combination, data.tokens, [terms for terms, _ in data.questions])[0]
+
+
+def _apart(call: Callable[..., list[Timing]], *arguments: Any) -> list[Timing]:
+    """Run in a process of its own.
+
+    For two reasons: linear algebra on one thread, since threads that wait for each other on a busy machine
+    count as CPU time; and usearch, after whose import simsimd refuses int8.
     """
     one = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
     context = multiprocessing.get_context("spawn")
     with patch.dict(os.environ, one), ProcessPoolExecutor(1, mp_context=context) as pool:
-        return pool.submit(_vector_peers, count, queries).result()
+        return pool.submit(call, *arguments).result()
 
 
 def _vector_peers(count: int, questions: int) -> list[Timing]:
@@ -67,12 +87,37 @@ def _vector_peers(count: int, questions: int) -> list[Timing]:
     return timings + _installed("usearch", lambda: list(_usearch(rows, queries)))
 
 
+def _combination(tokens: list[list[str]], questions: list[list[str]]) -> list[Timing]:
+    def measured() -> list[Timing]:
+        from rank_bm25 import BM25Okapi
+
+        model = RandomModel(3)
+        rows = model.vectors(len(tokens))
+        engine, build = cpu_of(lambda: BM25Okapi(tokens))
+        asked = list(zip(questions, model.vectors(len(questions)), strict=True))
+
+        def ask(question: tuple[list[str], Floats]) -> Any:
+            return _best(_scaled(engine.get_scores(question[0])) + _scaled(rows @ question[1]))
+
+        return [time_calls(COMBINATION, ask, asked, build)]
+
+    return _installed(COMBINATION, measured)
+
+
+def _scaled(scores: NDArray[Any]) -> NDArray[Any]:
+    return np.asarray((scores - scores.min()) / max(float(np.ptp(scores)), 1e-9))
+
+
 def _installed(name: str, engine: Callable[[], list[Timing]]) -> list[Timing]:
     try:
         return engine()
     except (ImportError, sqlite3.OperationalError) as error:
-        say(f"{name} is skipped: {error}")
-        return []
+        return [_skipped(name, str(error))]
+
+
+def _skipped(name: str, reason: str) -> Timing:
+    say(f"{name} is left out: {reason}")
+    return Timing(name, skipped=reason)
 
 
 def _best(scores: NDArray[Any]) -> NDArray[np.int64]:

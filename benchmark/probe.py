@@ -1,6 +1,7 @@
 """What a fresh process does: run by benchmark.processes as ``python -m benchmark.probe``.
 
-``first``: one lexical answer. ``memory``: 20 lexical and 20 vector answers, then the memory held.
+``first``: one lexical answer. ``memory``: 20 lexical and 20 vector answers, then the memory held and the most
+that was ever held.
 Prints one JSON object.
 """
 
@@ -39,9 +40,12 @@ def memory(corpus: Path, data_dir: Path, queries: list[str]) -> None:
         stages.ask(query, "vector")
     import psutil
 
+    from benchmark.memory import peak_rss_mb
+
     held = psutil.Process().memory_info()
     mapped = getattr(held, "shared", 0)
-    print(json.dumps({"rss_mb": held.rss / 1e6, "of_mapped_files_mb": mapped / 1e6}))
+    figures = {"rss_mb": held.rss / 1e6, "of_mapped_files_mb": mapped / 1e6, "peak_mb": peak_rss_mb()}
+    print(json.dumps(figures))
 
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
 """Retrieval quality over query sets: ``python -m benchmark.quality --data DIR [--data DIR ...]``.
 
-A set is a folder with ``corpus/`` and ``queries.jsonl``; a folder of sets stands for all of them. Each
-set is indexed and embedded once a profile, in a temporary index, and asked in every mode. Prints one
-Markdown table a mode and profile, and with ``--baseline`` the paired differences from an earlier run.
+See ``benchmark.sets`` for what a set is; a folder of sets stands for all of them. Each set is indexed and
+embedded once a profile, in a temporary index, and asked in every mode. Prints a Markdown table of sections
+and one of documents for each mode and profile, how far the fused ranking stands above its best channel, and
+with ``--baseline`` the paired differences from an earlier run.
 """
 
 import json
@@ -14,19 +15,35 @@ from pathlib import Path
 from typing import Any
 
 from benchmark.ablations import ABLATIONS, Ablation, chosen
-from benchmark.compare import Change, compare
-from benchmark.core import Query, Reply, Session, modes, read_queries, say
+from benchmark.compare import (
+    ALLOWED_LOSS,
+    FUSED,
+    WANTED_LEAD,
+    Change,
+    Lead,
+    against_best,
+    against_figures,
+    compare,
+    kinds_of,
+)
+from benchmark.core import Query, Reply, Session, modes, say
 from benchmark.errors import BenchmarkError, Parser, run_command
 from benchmark.machine import machine
 from benchmark.run import MAX_K
 from benchmark.scoring import DEPTH, score
+from benchmark.sets import corpus_of, find_sets, queries_of
 from benchmark.tables import markdown, mean, percentile
 from searchsvc.items import Mode
 from searchsvc.models import DEFAULT_MODEL
 
 Row = dict[str, Any]
 """One query of one run: id, kind, latency_ms, lines and every measure."""
-MEASURES = ("ndcg", "recall", "mrr", "success", "document_ndcg")
+MEASURES = ("ndcg", "recall5", "recall", "mrr", "success")
+"""At both levels; those of documents begin with ``document_``."""
+_NAMES = ("nDCG@10", "recall@5", "recall@10", "MRR@10", "success@1")
+_ALONE = ("links alone", "titles alone")
+"""Ablations that leave one channel."""
+_NO_INTERVAL = "A dash for an interval: one query, or no two queries differ, so that nothing varies."
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -42,6 +59,8 @@ def _run(arguments: Sequence[str] | None) -> None:
     parser.add_argument("--k", type=int, default=DEPTH, help="results asked for, 10 to 200 (default 10)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write every figure and query here")
     parser.add_argument("--baseline", type=Path, metavar="FILE", help="an earlier --json to compare with")
+    parser.add_argument("--recipe", type=Path, metavar="FILE", help="known nDCG@10 to compare the hybrid "
+                        'ranking with: {"SET": {"KIND": 0.658}}')  # fmt: skip
     parser.add_argument("--ablation", action="append", default=[], metavar="NAME", help="also with a part "
                         f"taken out, repeatable: {', '.join(ABLATIONS)}, all")  # fmt: skip
     given = parser.parse_args(arguments)
@@ -50,38 +69,40 @@ def _run(arguments: Sequence[str] | None) -> None:
         raise BenchmarkError(f"--k is {given.k}, expected {DEPTH} to {MAX_K}")
     folders = find_sets(given.data)
     baseline = _read_baseline(given.baseline) if given.baseline else []
+    recipe = _read_recipe(given.recipe) if given.recipe else {}
     profiles = given.profile or [DEFAULT_MODEL]
     wanted = given.mode or modes()
     runs = [run for folder in folders for run in measure(folder, wanted, profiles, given.k)]
     changed = [run for folder in folders for run in ablated(folder, ablations, profiles[0], given.k)]
     for title, table in tables(runs):
-        print(f"\n## {title}\n\n{table}")
+        _print(title, table)
+    alone = [{**r, "mode": r["profile"], "profile": profiles[0]} for r in changed if r["profile"] in _ALONE]
+    leads = against_best(runs, [*(run for run in runs if run["mode"] != FUSED), *alone])
+    if leads:
+        _print("The fused ranking against its best channel, nDCG@10", _leads_table(leads, -ALLOWED_LOSS))
+    recipe_leads = against_figures(runs, recipe, given.recipe.name) if recipe else []
+    if recipe_leads:
+        _print(
+            f"The fused ranking against {given.recipe.name}, nDCG@10", _leads_table(recipe_leads, WANTED_LEAD)
+        )
     if baseline:
-        print(f"\n## Differences from {given.baseline.name}\n\n{_changes_table(compare(runs, baseline))}")
+        _print(f"Differences from {given.baseline.name}", _changes_table(compare(runs, baseline)))
     for ablation in ablations:
-        with_it = [run for run in runs if (run["mode"], run["profile"]) == ("hybrid", profiles[0])]
+        with_it = [run for run in runs if (run["mode"], run["profile"]) == (FUSED, profiles[0])]
         without = [{**run, "profile": profiles[0]} for run in changed if run["profile"] == ablation.name]
-        title = f"{ablation.name}, against hybrid {profiles[0]}"
-        print(f"\n## {title}\n\n{_changes_table(compare(without, with_it))}")
+        _print(f"{ablation.name}, against hybrid {profiles[0]}", _changes_table(compare(without, with_it)))
     if given.json:
-        document = {"machine": machine(), "runs": [*runs, *changed]}
+        leads_of = {"best channel": leads, "recipe": recipe_leads}
+        document = {
+            "machine": machine(),
+            "runs": [*runs, *changed],
+            "leads": {name: [asdict(lead) for lead in found] for name, found in leads_of.items()},
+        }
         given.json.write_text(json.dumps(document, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
 
 
-def find_sets(folders: Sequence[Path]) -> list[Path]:
-    """Return the set folders among and right below the folders; ``BenchmarkError`` when one has none."""
-    found: dict[Path, None] = {}
-    for folder in folders:
-        inner = sorted(path for path in folder.iterdir()) if folder.is_dir() else []
-        sets = [path for path in (folder, *inner) if _is_set(path)]
-        if not sets:
-            raise BenchmarkError(f"{folder}: expected a folder with corpus/ and queries.jsonl, or of such")
-        found |= dict.fromkeys(path.resolve() for path in sets)
-    return list(found)
-
-
-def _is_set(folder: Path) -> bool:
-    return (folder / "corpus").is_dir() and (folder / "queries.jsonl").is_file()
+def _print(title: str, table: str) -> None:
+    print(f"\n## {title}\n\n{table}")
 
 
 def measure(folder: Path, wanted: Sequence[Mode], profiles: Sequence[str], k: int) -> Iterator[Row]:
@@ -89,7 +110,7 @@ def measure(folder: Path, wanted: Sequence[Mode], profiles: Sequence[str], k: in
 
     Search by words is the same for every profile, so it runs with the first alone.
     """
-    queries = read_queries(folder / "queries.jsonl")
+    queries = queries_of(folder)
     for number, profile in enumerate(profiles):
         chosen = [mode for mode in wanted if mode != "lexical" or number == 0]
         if profile == "none":
@@ -97,7 +118,7 @@ def measure(folder: Path, wanted: Sequence[Mode], profiles: Sequence[str], k: in
         if not chosen:
             continue
         say(f"{folder.name}: {profile}")
-        with Session(folder / "corpus", "none" if chosen == ["lexical"] else profile) as session:
+        with Session(corpus_of(folder), "none" if chosen == ["lexical"] else profile) as session:
             for mode in chosen:
                 replies = session.ask(queries, mode, k)
                 rows = [_row(query, reply) for query, reply in zip(queries, replies, strict=True)]
@@ -110,14 +131,14 @@ def measure(folder: Path, wanted: Sequence[Mode], profiles: Sequence[str], k: in
 
 def ablated(folder: Path, ablations: Sequence[Ablation], profile: str, k: int) -> Iterator[Row]:
     """Yield a hybrid run of a set for each ablation, which stands in the place of the profile."""
-    queries = read_queries(folder / "queries.jsonl")
+    queries = queries_of(folder)
     for group in ([a for a in ablations if not a.embeds], *([a] for a in ablations if a.embeds)):
         if not group:
             continue
         with ExitStack() as stack:
             if group[0].embeds:
                 stack.enter_context(group[0].applied())
-            session = stack.enter_context(Session(folder / "corpus", profile))
+            session = stack.enter_context(Session(corpus_of(folder), profile))
             for ablation in group:
                 say(f"{folder.name}: {ablation.name}")
                 with ablation.applied():
@@ -130,45 +151,57 @@ def ablated(folder: Path, ablations: Sequence[Ablation], profile: str, k: int) -
 
 
 def _row(query: Query, reply: Reply) -> Row:
-    section = score(query.facts, reply.results)
-    document = score(query.facts, reply.results, "document")
+    section = asdict(score(query.facts, reply.results))
+    document = asdict(score(query.facts, reply.results, "document"))
     return {
         "id": query.id,
         "kind": query.facts.get("kind", ""),
+        "language": query.facts.get("lang", ""),
         "latency_ms": reply.latency_ms,
-        **asdict(section),
-        "document_ndcg": document.ndcg,
+        "tokens": sum(reply.costs[:DEPTH]),
+        **section,
+        **{f"document_{name}": document[name] for name in MEASURES},
     }
 
 
 def tables(runs: Sequence[Row]) -> Iterator[tuple[str, str]]:
-    """Yield title and Markdown table of every mode and profile."""
+    """Yield title and Markdown of the tables of every mode and profile: of sections, then of documents."""
     for mode, profile in dict.fromkeys((run["mode"], run["profile"]) for run in runs):
         mine = [run for run in runs if (run["mode"], run["profile"]) == (mode, profile)]
-        lines = [line for run in mine for line in _lines(run)]
-        means = [mean(mean(row[name] for row in run["queries"]) for run in mine) for name in MEASURES]
-        total = sum(len(run["queries"]) for run in mine)
-        lines.append(["mean of sets", "", str(total), *(f"{value:.3f}" for value in means), "", ""])
-        head = ["set", "kind", "queries", "nDCG@10", "recall@10", "MRR@10", "success@1"]
-        yield (
-            f"{mode} {profile}".strip(),
-            markdown([*head, "document nDCG@10", "mean_lines", "p50 ms"], lines),
-        )
+        title = f"{mode} {profile}".strip()
+        more = ["mean_lines", "tokens", "p50 ms"]
+        yield title, _table(mine, MEASURES, more)
+        yield f"{title}, whole documents", _table(mine, [f"document_{name}" for name in MEASURES], [])
 
 
-def _lines(run: Row) -> Iterator[list[str]]:
-    kinds = sorted({row["kind"] for row in run["queries"]})
-    for kind in [*kinds, "all"] if len(kinds) > 1 else kinds:
-        rows = [row for row in run["queries"] if kind in (row["kind"], "all")]
-        lengths = [length for row in rows for length in row["lines"]]
-        yield [
-            run["set"],
-            kind,
-            str(len(rows)),
-            *(f"{mean(row[name] for row in rows):.3f}" for name in MEASURES),
-            f"{mean(lengths):.1f}" if lengths else "",
-            f"{percentile((row['latency_ms'] for row in rows), 50):.2f}",
-        ]
+def _table(runs: Sequence[Row], measures: Sequence[str], more: Sequence[str]) -> str:
+    lines = []
+    for run in runs:
+        for name, rows in _groups(run["queries"]):
+            figures = [f"{mean(row[measure] for row in rows):.3f}" for measure in measures]
+            lines.append([run["set"], name, str(len(rows)), *figures, *(_more(rows) if more else [])])
+    means = [mean(mean(row[name] for row in run["queries"]) for run in runs) for name in measures]
+    total = sum(len(run["queries"]) for run in runs)
+    lines.append(["mean of sets", "", str(total), *(f"{value:.3f}" for value in means), *("" for _ in more)])
+    return markdown(["set", "kind", "queries", *_NAMES, *more], lines)
+
+
+def _groups(rows: Sequence[Row]) -> Iterator[tuple[str, list[Row]]]:
+    """Yield the queries by kind, all of them, and by language, where there are several of these."""
+    for kind in kinds_of(rows):
+        yield kind, [row for row in rows if kind in (row["kind"], "all")]
+    languages = sorted({row["language"] for row in rows})
+    for language in languages if len(languages) > 1 else []:
+        yield f"in {language or 'no language given'}", [row for row in rows if row["language"] == language]
+
+
+def _more(rows: Sequence[Row]) -> list[str]:
+    lengths = [length for row in rows for length in row["lines"]]
+    return [
+        f"{mean(lengths):.1f}" if lengths else "",
+        f"{mean(row['tokens'] for row in rows):,.0f}",
+        f"{percentile((row['latency_ms'] for row in rows), 50):.2f}",
+    ]
 
 
 def _read_baseline(file: Path) -> list[Row]:
@@ -181,6 +214,28 @@ def _read_baseline(file: Path) -> list[Row]:
     return runs
 
 
+def _read_recipe(file: Path) -> dict[str, dict[str, float]]:
+    try:
+        found = json.loads(file.read_text(encoding="utf-8"))
+        return {name: {kind: float(ndcg) for kind, ndcg in kinds.items()} for name, kinds in found.items()}
+    except (OSError, ValueError, TypeError, AttributeError) as error:
+        raise BenchmarkError(f'{file}: expected {{"SET": {{"KIND": 0.658}}}} ({error})') from error
+
+
+def _leads_table(leads: Sequence[Lead], least: float) -> str:
+    """Return leads as a table; one of less than ``least`` is marked, whatever its interval."""
+    head = ["profile", "set", "kind", "queries", "against", "its nDCG@10", "fused minus that", "95 %", ""]
+    lines = []
+    for lead in leads:
+        found = lead.difference
+        short = "BELOW" if found.mean < least else ""
+        lines.append(
+            [lead.profile, lead.set, lead.kind, str(lead.queries), lead.other, f"{lead.ndcg:.3f}",
+             f"{found.mean:+.3f}", found.interval, short]
+        )  # fmt: skip
+    return f"{markdown(head, lines)}\n\n{_NO_INTERVAL}"
+
+
 def _changes_table(changes: Sequence[Change]) -> str:
     head = ["mode", "set", "kind", "queries", "nDCG@10", "95 %", "", "recall@10", "95 %", "document nDCG@10"]
     lines = []
@@ -189,7 +244,7 @@ def _changes_table(changes: Sequence[Change]) -> str:
         ndcg, recall, document = (change.differences[m] for m in ("ndcg", "recall", "document_ndcg"))
         cells += [f"{ndcg.mean:+.3f}", ndcg.interval, ndcg.verdict, f"{recall.mean:+.3f}", recall.interval]
         lines.append([*cells, f"{document.mean:+.3f} {document.interval}"])
-    return markdown([*head[:-1], f"{head[-1]} (95 %)"], lines)
+    return f"{markdown([*head[:-1], f'{head[-1]} (95 %)'], lines)}\n\n{_NO_INTERVAL}"
 
 
 if __name__ == "__main__":

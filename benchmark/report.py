@@ -12,13 +12,19 @@ def print_report(report: dict[str, Any]) -> None:
     machine = report["machine"]
     versions = ", ".join(f"{name} {number}" for name, number in machine["versions"].items())
     print(f"Python {machine['python']}, {machine['system']}, {machine['cores']} cores; {versions}")
-    print(f"Sources: {', '.join(report['sources'])}; {report['questions']} questions. CPU time throughout.")
+    print(
+        f"Sources: {', '.join(report['sources'])}; {report['questions']} questions. "
+        "CPU time unless it says wall."
+    )
     for size in report["sizes"]:
         _print_size(size)
     programs = {
         "`searchsvc --help`": report["programs"]["help"],
         "bare `python`": report["programs"]["python"],
     }
+    made = report["vectors"]
+    print(f"\nMaking vectors, {made['model']}: {made['cpu'] / made['sections'] * 1e3:.1f} CPU ms a section "
+          f"({made['sections']} sections)")  # fmt: skip
     print(f"\n## Programs\n\n{_costs(programs)}")
     verdicts = [Verdict(**{k: v for k, v in item.items() if k != "met"}) for item in report["targets"]]
     print(f"\n## Targets\n\n{_targets(verdicts)}")
@@ -34,22 +40,24 @@ def _print_size(size: dict[str, Any]) -> None:
         ("Both", size["both"]),
     ):
         print(f"\n### {title}\n\n{_timings(rows)}")
-    print(f"\n### Index and processes\n\n{_figures(size)}\n\n{_size_costs(size)}")
+    print(f"\n### Index and processes\n\n{_figures(size)}\n\n{_stages(size)}\n\n{_size_costs(size)}")
 
 
 def _timings(rows: Sequence[dict[str, Any]]) -> str:
     base = next(row["p50"] for row in rows if row["name"] in (RANKING, SCAN, HYBRID))
-    lines = [
-        [
-            row["name"],
-            f"{row['p50']:.2f}",
-            f"{row['p95']:.2f}",
-            f"{row['p50'] / base:.2f}",
-            "" if row["build"] is None else f"{row['build']:.1f}",
-        ]
-        for row in rows
-    ]
-    return markdown(["engine", "p50 ms", "p95 ms", "times searchsvc", "build s"], lines)
+    lines = [_timing(row, base) for row in rows]
+    head = ["engine", "p50 ms", "p95 ms", "times searchsvc", "build s", "wall p50 ms", "wall p95 ms"]
+    return markdown(head, lines)
+
+
+def _timing(row: dict[str, Any], base: float) -> list[str]:
+    if row["p50"] is None:
+        return [row["name"], f"left out: {row['skipped']}", "", "", "", "", ""]
+    return [
+        row["name"], f"{row['p50']:.2f}", f"{row['p95']:.2f}", f"{row['p50'] / base:.2f}",
+        "" if row["build"] is None else f"{row['build']:.1f}",
+        f"{row['wall_p50']:.2f}", f"{row['wall_p95']:.2f}",
+    ]  # fmt: skip
 
 
 def _figures(size: dict[str, Any]) -> str:
@@ -66,10 +74,31 @@ def _figures(size: dict[str, Any]) -> str:
             ["bytes a section, of Markdown", f"{size['markdown_bytes'] / per:.0f}"],
             ["bytes a section, of index without vectors", f"{size['index_bytes'] / per:.0f}"],
             ["bytes a section, of index with vectors", f"{size['index_bytes_with_vectors'] / per:.0f}"],
-            ["serving memory: MB, of which mapped files",
-             f"{size['memory']['rss_mb']:.0f}, {size['memory']['of_mapped_files_mb']:.0f}"],
+            ["serving memory: MB, of which mapped files; at most",
+             f"{size['memory']['rss_mb']:.0f}, {size['memory']['of_mapped_files_mb']:.0f}; "
+             f"{size['memory']['peak_mb'] or 0:.0f}"],
+            ["this process with all other engines so far: MB at most", f"{size['peak_mb'] or 0:.0f}"],
         ],
     )  # fmt: skip
+
+
+def _stages(size: dict[str, Any]) -> str:
+    """Show each stage by itself: of indexing over a sample of notes, then of vectors."""
+    stages = size["stages"]
+    lines = [
+        [name, f"{stages[key] / stages['sections'] * 1e6:.0f}"]
+        for key, name in (
+            ("parse", "parse: bytes to sections, links, metadata"),
+            ("tokenise", "tokenise: own lines to terms"),
+            ("records", "terms and rows to be stored, tokenising included"),
+            ("postings", "postings: terms inverted"),
+        )
+    ]
+    stored = size["vectors_storing_cpu"] / max(size["vector_count"], 1) * 1e6
+    lines.append(["vectors: ready ones, quantised and stored", f"{stored:.0f}"])
+    return markdown(
+        [f"stage, over {stages['sections']:,} sections in one process", "CPU µs a section"], lines
+    )
 
 
 def _size_costs(size: dict[str, Any]) -> str:

@@ -60,7 +60,8 @@ def write_run(session: Session, queries: Sequence[Query], out: Path, mode: Mode,
     replies = []
     with out.open("w", encoding="utf-8", newline="\n") as stream:
         for reply in session.ask(queries, mode, k):
-            stream.write(json.dumps(asdict(reply), ensure_ascii=False) + "\n")
+            line = {"id": reply.id, "latency_ms": reply.latency_ms, "results": reply.results}
+            stream.write(json.dumps(line, ensure_ascii=False) + "\n")
             replies.append(reply)
     say(f"{len(replies)} queries answered")
     return replies

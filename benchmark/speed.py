@@ -1,9 +1,11 @@
 """Speed against other engines: ``python -m benchmark.speed --source DIR [DIR ...]``.
 
 Makes corpora of the wanted sizes out of real Markdown (see benchmark/corpus), indexes them, and asks the
-same questions of every engine in one run. Times of calls are CPU milliseconds of the whole process.
+same questions of every engine in one run. Times of calls are CPU milliseconds of the whole process, and wall
+time beside them.
 """
 
+import argparse
 import json
 import sys
 import tempfile
@@ -17,16 +19,33 @@ from benchmark import processes, targets
 from benchmark.core import Progress, make_config, say
 from benchmark.corpus import SourceFile, read_questions, read_sources, write_corpus
 from benchmark.errors import BenchmarkError, Parser, run_command
-from benchmark.inside import RandomModel, Stages, add_random_vectors, open_stages
+from benchmark.inside import (
+    RandomModel,
+    RankingCall,
+    Stages,
+    add_random_vectors,
+    open_stages,
+    time_stages,
+)
 from benchmark.machine import machine
-from benchmark.memory import children_cpu_seconds, own_cpu_seconds
-from benchmark.peers import Texts, time_lexical_peers, time_vector_peers
+from benchmark.memory import children_cpu_seconds, own_cpu_seconds, peak_rss_mb
+from benchmark.peers import Texts, time_combination, time_lexical_peers, time_vector_peers
 from benchmark.report import print_report
-from benchmark.timing import Timing, time_calls
+from benchmark.timing import Timing, cpu_of, time_calls
+from searchsvc.models import DEFAULT_MODEL
 from searchsvc.service import Service
 
 QUESTIONS = 240
+MILLION = 1_000_000
+STAGE_SECTIONS = 20_000
+"""Of the notes that the stages of indexing are timed over."""
+_EMBEDDED = 128
+"""Sections that vectors are made of."""
 _ENGINES = ("searchsvc", "numpy", "simsimd", "rank-bm25", "bm25s", "tantivy", "faiss-cpu", "usearch", "mcp")
+
+_EPILOG = """A million sections are about 0.9 GB of Markdown and 5 GB of index in the temporary folder, going
+by what 100,000 take; every engine's copy of the texts is held in memory, so have 32 GB, and some hours.
+Engines that would not end are left out, and the tables say why."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -35,7 +54,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: Sequence[str] | None) -> None:
-    parser = Parser(prog="python -m benchmark.speed", description="Measure speed against other engines.")
+    parser = Parser(
+        prog="python -m benchmark.speed",
+        description="Measure speed against other engines.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument(
         "--sections", type=int, nargs="+", default=[targets.SMALL, targets.LARGE], metavar="N"
     )
@@ -47,24 +71,42 @@ def _run(arguments: Sequence[str] | None) -> None:
         metavar="DIR",
         help="real Markdown, with queries.jsonl in or beside it (default: this checkout's own)",
     )
+    parser.add_argument("--million", action="store_true", help="1,000,000 sections as well; see below")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="make report.html and its pictures there")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write every figure here")
     given = parser.parse_args(arguments)
     if min(given.sections) < 1:
         raise BenchmarkError(f"--sections holds {min(given.sections)}, expected numbers from 1")
+    sizes = sizes_of(given.sections, million=given.million)
     folders = given.source or [Path(__file__).resolve().parents[1]]
     files = read_sources(folders)
     questions = read_questions(folders, files, QUESTIONS)
     say(f"sources: {', '.join(map(str, folders))}")
-    measured = [measure(files, questions, number) for number in given.sections]
+    measured = [measure(files, questions, number) for number in sizes]
     programs = {"help": asdict(processes.time_help()), "python": asdict(processes.time_python())}
     sources = [folder.resolve().name for folder in folders]
     report = {"machine": machine(_ENGINES), "sources": sources, "questions": len(questions)}
-    report |= {"sizes": measured, "programs": programs}
+    report |= {"sizes": measured, "vectors": _time_embedding(files), "programs": programs}
     verdicts = list(targets.judge(measured, programs))
     report["targets"] = [asdict(verdict) | {"met": verdict.met} for verdict in verdicts]
     print_report(report)
     if given.json:
         given.json.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+    if given.out:
+        from benchmark.pages import write_page
+
+        print(write_page("speed", report, given.out))
+
+
+def sizes_of(sections: Sequence[int], *, million: bool) -> list[int]:
+    """Return the numbers of sections to measure at, each once, the smallest first.
+
+    A million takes hours and disk that nobody expects of a benchmark, so it needs its own option:
+    ``BenchmarkError`` when it is asked for as a number.
+    """
+    if max(sections) >= MILLION and not million:
+        raise BenchmarkError(f"--sections holds {max(sections)}; from {MILLION} on give --million too")
+    return sorted({*sections, *([MILLION] if million else [])})
 
 
 def measure(files: Sequence[SourceFile], questions: Sequence[str], wanted: int) -> dict[str, Any]:
@@ -75,9 +117,15 @@ def measure(files: Sequence[SourceFile], questions: Sequence[str], wanted: int) 
         say(f"{wanted} sections: writing them")
         size = write_corpus(files, corpus, wanted)
         figures = {"wanted": wanted, "markdown_bytes": size, **_time_indexing(corpus, data_dir)}
+        say("stages of indexing")
+        step = -(-figures["sections"] // STAGE_SECTIONS)
+        figures["stages"] = asdict(time_stages(corpus, step, stemming=True))
         stages = open_stages(corpus, data_dir)
-        figures |= _time_words(stages, questions)
-        figures |= _time_vectors_and_both(stages, questions, figures["vector_count"])
+        calls = [stages.ranking_of(text, "lexical") for text in questions]
+        data = Texts(stages.tokens(), stages.texts(), [(call.terms, call.words) for call in calls])
+        figures |= _time_words(stages, questions, calls, data)
+        figures |= _time_vectors_and_both(stages, questions, figures["vector_count"], data)
+        figures["peak_mb"] = peak_rss_mb()
         say("fresh processes")
         figures["first"] = asdict(processes.time_first_answer(corpus, data_dir, questions[0]))
         figures["memory"] = processes.serving_memory(corpus, data_dir, questions)
@@ -100,7 +148,7 @@ def _time_indexing(corpus: Path, data_dir: Path) -> dict[str, Any]:
     again, again_wall = own_cpu_seconds() - again, time.perf_counter() - start
     root = service.status().roots[0]
     say("adding random vectors")
-    vectors = add_random_vectors(service)
+    vectors, storing = cpu_of(lambda: add_random_vectors(service))
     return {
         "sections": root.sections,
         "notes": root.notes,
@@ -112,26 +160,29 @@ def _time_indexing(corpus: Path, data_dir: Path) -> dict[str, Any]:
         "reindex_wall": again_wall,
         "index_bytes": root.index_bytes,
         "vector_count": vectors,
+        "vectors_storing_cpu": storing,
         "index_bytes_with_vectors": service.status().roots[0].index_bytes,
     }
 
 
-def _time_words(stages: Stages, questions: Sequence[str]) -> dict[str, Any]:
+def _time_words(
+    stages: Stages, questions: Sequence[str], calls: Sequence[RankingCall], data: Texts
+) -> dict[str, Any]:
     """Time search by words: ours in whole and in part, then the other engines."""
     say("search by words")
-    calls = [stages.ranking_of(text, "lexical") for text in questions]
     rows = [
         time_calls(
             "searchsvc, whole answer", lambda text: stages.service.search(text, mode="lexical"), questions
         ),
         time_calls(targets.RANKING, lambda call: call.rank(), calls),
     ]
-    data = Texts(stages.tokens(), stages.texts(), [(call.terms, call.words) for call in calls])
     rows += time_lexical_peers(data)
     return {"words": _plain(rows)}
 
 
-def _time_vectors_and_both(stages: Stages, questions: Sequence[str], count: int) -> dict[str, Any]:
+def _time_vectors_and_both(
+    stages: Stages, questions: Sequence[str], count: int, data: Texts
+) -> dict[str, Any]:
     """Time the scan against other exact engines over as many vectors, then both ways of search together."""
     say("search by vectors")
     scan = time_calls(targets.SCAN, stages.cosines, list(RandomModel(3).vectors(len(questions))))
@@ -143,8 +194,22 @@ def _time_vectors_and_both(stages: Stages, questions: Sequence[str], count: int)
     both = [
         time_calls(targets.HYBRID, lambda text: stages.ask(text, "hybrid"), questions),
         time_calls("searchsvc hybrid, ranking alone, vectors scanned", lambda call: call.rank(), calls),
+        time_combination(data),
     ]
     return {"vectors": _plain([*vectors, whole]), "both": _plain(both)}
+
+
+def _time_embedding(files: Sequence[SourceFile]) -> dict[str, Any]:
+    """Time making vectors with the default model over a few sections; CPU in seconds."""
+    say("making vectors")
+    with tempfile.TemporaryDirectory(prefix="searchsvc-speed-", ignore_cleanup_errors=True) as folder:
+        corpus, data_dir = Path(folder) / "notes", Path(folder) / "index"
+        data_dir.mkdir()
+        write_corpus(files, corpus, _EMBEDDED)
+        service = Service(make_config(corpus, data_dir))
+        service.index()
+        _, cpu = cpu_of(lambda: service.embed())
+        return {"model": DEFAULT_MODEL, "sections": service.status().roots[0].sections, "cpu": cpu}
 
 
 def _plain(rows: Sequence[Timing]) -> list[dict[str, Any]]:

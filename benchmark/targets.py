@@ -34,7 +34,8 @@ class Verdict:
 def judge(sizes: Sequence[dict[str, Any]], programs: dict[str, Any]) -> Iterator[Verdict]:
     """Yield a verdict for each target that the run has figures for."""
     for size in sizes:
-        timings = {row["name"]: row["p50"] for table in ("words", "vectors", "both") for row in size[table]}
+        rows = [row for table in ("words", "vectors", "both") for row in size[table]]
+        timings = {row["name"]: row["p50"] for row in rows if row["p50"] is not None}
         if _is_about(size["wanted"], SMALL):
             yield Verdict("hybrid without model, 10k, p50 CPU", timings[HYBRID], 2, "ms")
         if _is_about(size["wanted"], LARGE):

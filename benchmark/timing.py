@@ -1,4 +1,4 @@
-"""CPU time of calls: what other work on the machine disturbs least."""
+"""Time of calls, as CPU time, which other work on the machine disturbs least, and as wall time."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -13,14 +13,19 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """CPU time of one call over many queries, all threads of the process together."""
+    """Time of one call over many queries; without figures where an engine was left out."""
 
     name: str
-    p50: float
-    """Median, in milliseconds."""
-    p95: float
+    p50: float | None = None
+    """Median CPU time of all threads of the process together, in milliseconds."""
+    p95: float | None = None
     build: float | None = None
     """CPU seconds to make the index; none when it was not made for this row."""
+    wall_p50: float | None = None
+    """Median wall time, in milliseconds."""
+    wall_p95: float | None = None
+    skipped: str = ""
+    """Why there are no figures."""
 
 
 def time_calls(
@@ -29,13 +34,13 @@ def time_calls(
     """Time a call for every item, after a few for warmth."""
     for item in items[:_WARM_UP]:
         call(item)
-    spent = np.empty(len(items))
+    spent = np.empty((len(items), 2))
     for number, item in enumerate(items):
-        start = time.process_time_ns()
+        cpu, wall = time.process_time_ns(), time.perf_counter_ns()
         call(item)
-        spent[number] = time.process_time_ns() - start
-    p50, p95 = np.percentile(spent / 1e6, (50, 95))
-    return Timing(name, float(p50), float(p95), build)
+        spent[number] = time.process_time_ns() - cpu, time.perf_counter_ns() - wall
+    (p50, wall_p50), (p95, wall_p95) = np.percentile(spent / 1e6, (50, 95), axis=0).tolist()
+    return Timing(name, p50, p95, build, wall_p50, wall_p95)
 
 
 def cpu_of(call: Callable[[], _T]) -> tuple[_T, float]:

@@ -14,9 +14,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmark.core import Query, Session, read_queries, say
+from benchmark.core import Query, Session, say
 from benchmark.errors import Parser, run_command
-from benchmark.quality import find_sets
+from benchmark.sets import corpus_of, find_sets, queries_of
 from benchmark.tables import markdown
 from searchsvc.documents import Documents
 from searchsvc.items import Answer
@@ -69,9 +69,9 @@ def _run(arguments: Sequence[str] | None) -> None:
 
 def measure(folder: Path, profile: str | None) -> Iterator[Cost]:
     """Yield the cost of every tool on one set."""
-    queries = read_queries(folder / "queries.jsonl")
+    queries = queries_of(folder)
     say(f"{folder.name}: {len(queries)} questions")
-    with Session(folder / "corpus", profile) as session:
+    with Session(corpus_of(folder), profile) as session:
         yield from _by_note(folder.name, session.service.documents)
         yield from _by_question(folder.name, session, queries)
 
@@ -104,6 +104,9 @@ def _median_section(desk: Documents, path: str) -> int:
 def _by_question(name: str, session: Session, queries: Sequence[Query]) -> Iterator[Cost]:
     service = session.service
     asked = [query for query in queries if query.facts.get("relevant")]
+    if not asked:
+        say(f"{name}: no question with a known answer, so search tools are left out")
+        return
     whole = sum(_whole(service.documents, query) for query in asked)
     for budget in BUDGETS:
         answers = [service.semantic_search(query.text, max_tokens=budget) for query in asked]

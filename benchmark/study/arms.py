@@ -8,16 +8,21 @@
     differences   {"all": {measure: DIFFERENCE}, "kinds": {kind: {...}}, "tags": {tag: {...}}}
     attempts      [ATTEMPT]
 
-FIGURES, over finished attempts: ``attempts``, ``questions``; ``precision``, ``recall``, ``f1``; the mean of
-each of ``MEASURES`` over the attempts that have it, null where none has; ``cited_lines``, mean number of
-lines cited; ``calls`` ({tool: mean number an attempt}); ``adoption``, share of questions with a call of a
-tool of searchsvc, null for the arm without; ``outcomes`` ({outcome: attempts}); ``errors``, attempts that
-ended by a failed call; ``tool_errors``, mean number of calls that a tool refused; ``estimated``, attempts
-with tokens that the endpoint did not report, so that they are estimates.
+FIGURES, over finished attempts: ``attempts``, ``questions``; ``precision``, ``recall``, ``f1`` over
+answerability, null where no question has an answer; the mean of each of ``MEASURES`` over the attempts that
+have it, null where none has; ``cited_lines``, mean number of lines cited; ``calls`` ({tool: mean number an
+attempt}); ``adoption``, share of attempts with a call of a tool of searchsvc, null for the arm without;
+``outcomes`` ({outcome: attempts}); ``errors``, attempts that ended by a failed call; ``tool_errors``, mean
+number of calls that a tool refused; ``estimated``, attempts with tokens that the endpoint did not report, so
+that they are estimates.
 
 DIFFERENCE, ``files+searchsvc`` minus ``files``, by question (means over repeats, where both arms have the
-measure): ``mean``, ``low``, ``high`` (95 %, documents drawn whole), ``count`` of questions, ``detectable``,
-``wins``, ``ties``, ``losses``. A win is a better value: a smaller one of those in ``LESS_IS_BETTER``.
+measure): ``mean``, ``low``, ``high`` (95 %, documents drawn whole), ``count`` of questions, ``clusters``
+(documents), ``detectable``, ``note``, ``wins``, ``ties``, ``losses``. A win is a better value: a smaller one
+of those in ``LESS_IS_BETTER``. ``low``, ``high`` and ``detectable`` are null where no resample differs from
+another, as with one document, and ``mean`` is null of nothing; ``note`` says so, and that an interval from
+few documents is rough. ``precision``, ``recall`` and ``f1`` are made anew of the questions of each resample,
+the same ones in both arms; single questions have none, so their wins are null.
 
 ATTEMPT: ``question``, ``kind``, ``tags``, ``cluster``, ``arm``, ``repeat``, ``outcome``, ``answer``,
 ``calls``, ``adopted``, ``tool_errors``, ``cited_lines``, ``is_estimated``, and each of ``MEASURES``, null
@@ -25,77 +30,22 @@ where there is none.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from pathlib import PurePosixPath
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
-from benchmark.study.intervals import estimate, tally
-from benchmark.study.questions import Evidence, Question
-from benchmark.study.record import FORMAT, Event, Key, Records
-from benchmark.study.scoring_answers import Given, precision_recall_f1, score_answer
+import numpy as np
+
+from benchmark.study.attempts import LESS_IS_BETTER, MEASURES, Prices, Row, measure
+from benchmark.study.intervals import Statistic, estimate, estimate_of, tally
+from benchmark.study.questions import Question
+from benchmark.study.record import FORMAT, Records
+from benchmark.study.scoring_answers import answerability_counts, precision_recall_f1
 from benchmark.study.tool_box import ARMS, BOTH, FILES
 from benchmark.tables import markdown
 
-MEASURES = (
-    "score",
-    "evidence_recall",
-    "evidence_cited",
-    "citation_precision",
-    "tokens",
-    "tokens_in",
-    "tokens_out",
-    "tokens_cached",
-    "tool_characters",
-    "tool_calls",
-    "turns",
-    "seconds",
-    "cost",
-)
-"""Of an attempt. ``score``: of the answer, 0 to 1. ``evidence_recall``: share of the lines of evidence that a
-tool showed, whole or with the quote, or the agent cited; ``evidence_cited``: that it cited.
-``citation_precision``: share of citations that touch the evidence. ``tokens``: in and out, over all requests.
-``cost``: dollars."""
-LESS_IS_BETTER = (
-    "tokens", "tokens_in", "tokens_out", "tool_characters", "tool_calls", "turns", "seconds", "cost",
-)  # fmt: skip
-_MILLION = 1e6
-Prices = Mapping[str, float]
-"""Dollars for a million tokens: ``in``, ``out``, ``cached`` (those of ``in`` that were; default ``in``)."""
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One attempt with its measures."""
-
-    question: Question
-    key: Key
-    given: Given
-    outcome: str
-    measures: dict[str, float | None]
-    calls: Counter[str]
-    adopted: bool
-    tool_errors: int
-    cited_lines: int
-    is_estimated: bool
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the attempt as results.json has it."""
-        return {
-            **self.key._asdict(),
-            "kind": self.question.kind,
-            "tags": list(self.question.tags),
-            "cluster": self.question.cluster,
-            "outcome": self.outcome,
-            "answer": self.given.answer,
-            "calls": dict(sorted(self.calls.items())),
-            "adopted": self.adopted,
-            "tool_errors": self.tool_errors,
-            "cited_lines": self.cited_lines,
-            "is_estimated": self.is_estimated,
-            **self.measures,
-        }
+ANSWERABILITY = ("precision", "recall", "f1")
+"""Over answerability. No means over questions: they are made anew of the sums in each resample."""
 
 
 def results(
@@ -135,143 +85,32 @@ def _grouped(rows: Sequence[Row], make: Callable[[Sequence[Row]], Any]) -> dict[
     }
 
 
-def measure(
-    question: Question, key: Key, events: Sequence[Event], ours: set[str], prices: Prices | None
-) -> Row:
-    """Return what the events of one attempt say; ``ours`` are the names of searchsvc's tools."""
-    end = events[-1]
-    replies = [event for event in events if event["event"] == "reply"]
-    tools = [event for event in events if event["event"] == "tool"]
-    is_answer = end["outcome"] in ("answered", "not_answerable")
-    given = Given(end["outcome"] if is_answer else "", end["answer"])
-    tokens_in, tokens_out, cached = (sum(reply["usage"][n] for reply in replies) for n in range(3))
-    cited = list(_cited(end["citations"]))
-    shown = [_Span(path, first, last) for tool in tools for path, first, last in tool["shown"]]
-    shown += _quoted(question.evidence, [tool["result"] for tool in tools])
-    calls = Counter(tool["name"] for tool in tools)
-    measures: dict[str, float | None] = {
-        "score": score_answer(question, given),
-        "evidence_recall": _recall(question.evidence, [*shown, *cited]),
-        "evidence_cited": _recall(question.evidence, cited),
-        "citation_precision": _precision(question.evidence, cited),
-        "tokens": tokens_in + tokens_out,
-        "tokens_in": tokens_in,
-        "tokens_out": tokens_out,
-        "tokens_cached": cached,
-        "tool_characters": sum(len(tool["result"]) for tool in tools),
-        "tool_calls": len(tools),
-        "turns": sum(event["event"] == "request" for event in events),
-        "seconds": end["seconds"],
-        "cost": _cost(tokens_in, tokens_out, cached, prices) if prices else None,
-    }
-    return Row(
-        question,
-        key,
-        given,
-        end["outcome"],
-        measures,
-        calls,
-        any(name in ours for name in calls),
-        sum(tool["is_error"] for tool in tools),
-        sum(span.last - span.first + 1 for span in cited if span.first),
-        any(reply["is_estimated"] for reply in replies),
-    )
-
-
-def _cost(tokens_in: int, tokens_out: int, cached: int, prices: Prices) -> float:
-    full, out = prices["in"], prices["out"]
-    dear = (tokens_in - cached) * full + cached * prices.get("cached", full) + tokens_out * out
-    return dear / _MILLION
-
-
-@dataclass(frozen=True, slots=True)
-class _Span:
-    """Lines of a note, or one page of it."""
-
-    path: str
-    first: int = 0
-    last: int = 0
-    page: int = 0
-
-    def lines_of(self, evidence: Evidence) -> range:
-        """Return the lines that this has of some evidence."""
-        if not evidence.line_start or not _is_same(self.path, evidence.path):
-            return range(0)
-        if self.page:
-            whole = self.page in evidence.pages
-            return range(evidence.line_start, evidence.line_end + 1) if whole else range(0)
-        return range(max(self.first, evidence.line_start), min(self.last, evidence.line_end) + 1)
-
-    def touches(self, evidence: Evidence) -> bool:
-        """Tell whether any of the evidence is here."""
-        on_page = self.page in evidence.pages and _is_same(self.path, evidence.path)
-        return on_page or bool(self.lines_of(evidence))
-
-
-def _cited(citations: Iterable[Mapping[str, Any]]) -> Iterator[_Span]:
-    for given in citations:
-        yield _Span(given["path"], given.get("line_start", 0), given.get("line_end", 0), given.get("page", 0))
-
-
-def _quoted(evidence: Iterable[Evidence], results: Iterable[str]) -> list[_Span]:
-    """Return the evidence whose quote and path stand in a result, which may show a part of a long line."""
-    bare = [" ".join(text.split()) for text in results]
-    return [
-        _Span(piece.path, piece.line_start, piece.line_end)
-        for piece in evidence
-        if piece.quote and any(" ".join(piece.quote.split()) in text and piece.path in text for text in bare)
-    ]
-
-
-def _is_same(given: str, path: str) -> bool:
-    """Tell whether a path as an agent writes it (``./a.md``, ``a.md#section``, ``a``) is this one."""
-    bare = given.strip().partition("#")[0].removeprefix("./").lstrip("/")
-    return bare == path or bare in (path.removesuffix(".md"), PurePosixPath(path).stem)
-
-
-def _recall(evidence: Sequence[Evidence], spans: Sequence[_Span]) -> float | None:
-    """Return the share of lines of evidence within spans; a page without known lines counts as one line."""
-    wanted, found = 0, 0
-    for piece in evidence:
-        if piece.line_start:
-            wanted += piece.line_end - piece.line_start + 1
-            found += len({line for span in spans for line in span.lines_of(piece)})
-        else:
-            wanted += 1
-            found += any(span.touches(piece) for span in spans)
-    return found / wanted if wanted else None
-
-
-def _precision(evidence: Sequence[Evidence], cited: Sequence[_Span]) -> float | None:
-    if not evidence or not cited:
-        return None
-    return fmean(any(span.touches(piece) for piece in evidence) for span in cited)
-
-
 def figures(rows: Sequence[Row]) -> dict[str, Any]:
     """Return the figures of one arm."""
-    precision, recall, f1 = precision_recall_f1(
-        (row.question, row.given, row.measures["score"] or 0.0) for row in rows
-    )
+    counts = np.array([_counts(row) for row in rows], np.float64).reshape(-1, 3).sum(axis=0)
+    over_answerability = (float(figure) for figure in precision_recall_f1(counts))
     tools = sorted({name for row in rows for name in row.calls})
-    adopted = {row.key.question for row in rows if row.adopted}
-    asked = {row.key.question for row in rows}
     has_ours = any(row.key.arm == BOTH for row in rows)
     return {
         "attempts": len(rows),
-        "questions": len(asked),
-        "precision": precision,
-        "recall": recall,
-        "f1": f1,
+        "questions": len({row.key.question for row in rows}),
+        **{
+            name: None if np.isnan(figure) else figure
+            for name, figure in zip(ANSWERABILITY, over_answerability, strict=True)
+        },
         **{name: _mean(row.measures[name] for row in rows) for name in MEASURES},
         "cited_lines": _mean(row.cited_lines for row in rows),
         "calls": {name: _mean(row.calls[name] for row in rows) for name in tools},
-        "adoption": len(adopted) / len(asked) if has_ours else None,
+        "adoption": fmean(row.adopted for row in rows) if has_ours else None,
         "outcomes": dict(sorted(Counter(row.outcome for row in rows).items())),
         "errors": sum(row.outcome == "error" for row in rows),
         "tool_errors": _mean(row.tool_errors for row in rows),
         "estimated": sum(row.is_estimated for row in rows),
     }
+
+
+def _counts(row: Row) -> tuple[float, float, float]:
+    return answerability_counts(row.question, row.given, row.measures["score"] or 0.0)
 
 
 def _mean(values: Iterable[float | None]) -> float | None:
@@ -284,19 +123,51 @@ def differences(rows: Sequence[Row]) -> dict[str, Any]:
     by_question: dict[str, list[Row]] = defaultdict(list)
     for row in rows:
         by_question[row.question.id].append(row)
-    found = {}
+    found: dict[str, Any] = _over_answerability(list(by_question.values()))
     for name in MEASURES:
         values, clusters = [], []
         for mine in by_question.values():
-            both, files = (_mean(r.measures[name] for r in mine if r.key.arm == arm) for arm in (BOTH, FILES))
+            both, files = (_mean(r.measures[name] for r in _of(mine, arm)) for arm in (BOTH, FILES))
             if both is not None and files is not None:
                 values.append(both - files)
                 clusters.append(mine[0].question.cluster)
         wins, ties, losses = tally(values)
         if name in LESS_IS_BETTER:
             wins, losses = losses, wins
-        found[name] = {**asdict(estimate(values, clusters)), "wins": wins, "ties": ties, "losses": losses}
+        entry = estimate(values, clusters).to_json()
+        found[name] = {**entry, "wins": wins, "ties": ties, "losses": losses}
     return found
+
+
+def _over_answerability(by_question: Sequence[Sequence[Row]]) -> dict[str, Any]:
+    """Return the differences of what is no mean over questions; both arms get the same resamples.
+
+    The counts of a question are means over its repeats, so that it weighs the same in both arms when a run
+    is not complete.
+    """
+    paired = [rows for rows in by_question if _of(rows, BOTH) and _of(rows, FILES)]
+    clusters = [rows[0].question.cluster for rows in paired]
+    columns = [[*_mean_counts(_of(rows, BOTH)), *_mean_counts(_of(rows, FILES))] for rows in paired]
+
+    def of_column(place: int) -> Statistic:
+        return lambda sums: (
+            precision_recall_f1(sums[..., :3])[..., place] - precision_recall_f1(sums[..., 3:])[..., place]
+        )
+
+    table = np.array(columns, np.float64).reshape(-1, 6)
+    untold = {"wins": None, "ties": None, "losses": None}
+    return {
+        name: {**estimate_of(table, clusters, of_column(place)).to_json(), **untold}
+        for place, name in enumerate(ANSWERABILITY)
+    }
+
+
+def _of(rows: Sequence[Row], arm: str) -> list[Row]:
+    return [row for row in rows if row.key.arm == arm]
+
+
+def _mean_counts(rows: Sequence[Row]) -> list[float]:
+    return [fmean(column) for column in zip(*map(_counts, rows), strict=True)]
 
 
 def table(found: Mapping[str, Any]) -> str:
@@ -304,7 +175,7 @@ def table(found: Mapping[str, Any]) -> str:
     arms, parts = found["arms"], [f"{found['questions']} questions, {found['repeats']} times each"]
     if not found["complete"]:
         parts.append("The run is not complete: these are the attempts that were made.")
-    names = ("attempts", "f1", "precision", "recall", *MEASURES, "cited_lines", "adoption", "errors")
+    names = ("attempts", *ANSWERABILITY, *MEASURES, "cited_lines", "adoption", "errors")
     lines = [(name, *(_show(arms[arm]["all"][name]) for arm in ARMS)) for name in names]
     tools = sorted({tool for arm in ARMS for tool in arms[arm]["all"]["calls"]})
     lines += [
@@ -318,7 +189,7 @@ def table(found: Mapping[str, Any]) -> str:
     parts.append(markdown(("figure", *ARMS), lines))
     head = ("files+searchsvc minus files", "mean [95 %]", "questions", "win/tie/loss", "detectable")
     groups = found["differences"]
-    named = [(name, groups["all"][name]) for name in MEASURES]
+    named = [(name, groups["all"][name]) for name in (*ANSWERABILITY, *MEASURES)]
     for group in ("kinds", "tags"):
         named += [(f"score, {name}", entry["score"]) for name, entry in groups[group].items()]
     parts.append(markdown(head, [_difference_line(name, entry) for name, entry in named if entry["count"]]))
@@ -326,9 +197,21 @@ def table(found: Mapping[str, Any]) -> str:
 
 
 def _difference_line(name: str, entry: Mapping[str, Any]) -> tuple[str, ...]:
-    numbers = f"{_show(entry['mean'])} [{_show(entry['low'])}, {_show(entry['high'])}]"
-    counts = f"{entry['wins']}/{entry['ties']}/{entry['losses']}"
-    return name, numbers, str(entry["count"]), counts, _show(entry["detectable"])
+    return name, _interval(entry), str(entry["count"]), tally_text(entry), _show(entry["detectable"])
+
+
+def _interval(entry: Mapping[str, Any]) -> str:
+    mean, note = _show(entry["mean"]), entry["note"]
+    if entry["low"] is None:
+        return f"{mean} [{note}]"
+    return f"{mean} [{_show(entry['low'])}, {_show(entry['high'])}]{note and f' ({note})'}"
+
+
+def tally_text(entry: Mapping[str, Any]) -> str:
+    """Return wins, ties and losses of a difference; a dash where single questions have no such figure."""
+    if entry["wins"] is None:
+        return "–"
+    return f"{entry['wins']}/{entry['ties']}/{entry['losses']}"
 
 
 def _show(value: float | None) -> str:

@@ -115,8 +115,17 @@ def groups(rows: Sequence[Row], names: Callable[[Row], Iterable[str]]) -> dict[s
 
 def tables(run: Run) -> Iterator[tuple[str, str]]:
     """Yield title and Markdown of each table of a run."""
-    rows, grep = answerable(run["questions"]), run["grep"]
-    main = f"{BUDGETS[MAIN]:,} tokens"
+    rows = answerable(run["questions"])
+    if rows:
+        yield from _evidence_tables(run, rows)
+    without = [row for row in run["questions"] if not row["answerable"]]
+    if without:
+        title = f"{run['name']}: tokens paid for a question without an answer ({len(without)} questions)"
+        yield title, _unanswerable(run, without)
+
+
+def _evidence_tables(run: Run, rows: Sequence[Row]) -> Iterator[tuple[str, str]]:
+    grep, main = run["grep"], f"{BUDGETS[MAIN]:,} tokens"
     yield f"{run['name']}: evidence recall by budget ({len(rows)} questions)", _overview(run, rows)
     yield f"{run['name']}: recall minus {grep}'s, with 95 % intervals", _against(run, rows)
     yield f"{run['name']}: recall at {main} by kind", _by(run, groups(rows, lambda row: [row["kind"]]))
@@ -126,10 +135,6 @@ def tables(run: Run) -> Iterator[tuple[str, str]]:
         yield f"{run['name']}: recall at {main} by tag", _by(run, tagged)
     if "hybrid" in run["policies"]:
         yield f"{run['name']}: where {grep} shows more evidence than hybrid", _grep_wins(run, rows)
-    without = [row for row in run["questions"] if not row["answerable"]]
-    if without:
-        title = f"{run['name']}: tokens paid for a question without an answer ({len(without)} questions)"
-        yield title, _unanswerable(run, without)
 
 
 def _overview(run: Run, rows: Sequence[Row]) -> str:
@@ -159,7 +164,9 @@ def _against(run: Run, rows: Sequence[Row]) -> str:
         found = [difference(rows, name, grep, place) for place in range(len(BUDGETS))]
         wins = "/".join(map(str, tally(differences(rows, name, grep, MAIN))))
         ratios = [_ratio(cost_ratio(rows, name, grep, what)) for what in ("first", "all")]
-        return [name, *(one.text for one in found), wins, f"{found[MAIN].detectable:.3f}", *ratios]
+        detectable = found[MAIN].detectable
+        shown = "–" if detectable is None else f"{detectable:.3f}"
+        return [name, *(one.text for one in found), wins, shown, *ratios]
 
     head = ["policy", *(f"{budget // 1000}k" for budget in BUDGETS)]
     head += ["better/same/worse at 4k", "detectable at 4k", "tokens to first, ratio", "tokens to all, ratio"]
@@ -167,7 +174,12 @@ def _against(run: Run, rows: Sequence[Row]) -> str:
 
 
 def _ratio(found: Estimate) -> str:
-    return f"{exp(found.mean):.2f} [{exp(found.low):.2f}, {exp(found.high):.2f}]"
+    if found.mean is None:
+        return "–"
+    note = found.note()
+    if found.low is None or found.high is None:
+        return f"{exp(found.mean):.2f} [{note}]"
+    return f"{exp(found.mean):.2f} [{exp(found.low):.2f}, {exp(found.high):.2f}]{note and f' ({note})'}"
 
 
 def _by(run: Run, grouped: dict[str, list[Row]]) -> str:

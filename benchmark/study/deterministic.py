@@ -13,7 +13,7 @@ from typing import Any
 
 from benchmark.core import Query, Session, read_queries, say
 from benchmark.errors import BenchmarkError, Parser, run_command
-from benchmark.quality import find_sets
+from benchmark.sets import NOTES, QUESTIONS, VAULT, corpus_of, find_sets, has_questions
 from benchmark.study.budgets import Run, answerable, average, best_grep, figures, tables
 from benchmark.study.evidence import BUDGETS, CAP, MAIN, Corpus, Policy, evidence_units, read_corpus, trace
 from benchmark.study.grep import Grep
@@ -24,9 +24,6 @@ from benchmark.tables import markdown
 from searchsvc import __version__
 from searchsvc.models import DEFAULT_MODEL
 from searchsvc.tokens import cost
-
-VAULT = Path(__file__).parents[1] / "vault"
-"""Our own questions, and the notes that they are asked of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,13 +68,15 @@ def _run(arguments: Sequence[str] | None) -> None:
 
 def _sets(folders: Sequence[Path] | None, corpus: Path | None, questions: Path | None) -> list[Set]:
     if folders:
-        asked = {folder: read_queries(folder / "queries.jsonl") for folder in find_sets(folders)}
-        return [
-            Set(folder.name, folder / "corpus", tuple(map(as_question, queries)))
-            for folder, queries in asked.items()
-        ]
-    file = questions or VAULT / "questions.jsonl"
-    return [Set(file.parent.name, corpus or VAULT / "notes", tuple(read_questions(file)))]
+        return [Set(folder.name, corpus_of(folder), _asked(folder)) for folder in find_sets(folders)]
+    file = questions or VAULT / QUESTIONS
+    return [Set(file.parent.name, corpus or VAULT / NOTES, tuple(read_questions(file)))]
+
+
+def _asked(folder: Path) -> tuple[Question, ...]:
+    if has_questions(folder):
+        return tuple(read_questions(folder / QUESTIONS))
+    return tuple(map(as_question, read_queries(folder / "queries.jsonl")))
 
 
 def as_question(query: Query) -> Question:

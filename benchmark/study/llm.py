@@ -19,7 +19,8 @@ from typing import Any
 from benchmark.core import say
 from benchmark.errors import BenchmarkError, Parser, run_command
 from benchmark.study.agent import Attempt, Setup
-from benchmark.study.arms import Prices, results, table
+from benchmark.study.arms import results, table
+from benchmark.study.attempts import Prices
 from benchmark.study.chat import HttpChat, checked_address, read_key
 from benchmark.study.prompt import Caps
 from benchmark.study.questions import Question, read_questions

@@ -124,7 +124,8 @@ def _listed(value: Any) -> list[Any]:
 def _imported(samples: Sequence[tuple[int, dict[str, Any]]], pdfs: Path, corpus: Path) -> dict[str, str]:
     """Import the documents of samples and return the path of each in the corpus, by the name of its PDF."""
     names = sorted({str(sample["doc_id"]) for _, sample in samples})
-    files = {str(pdfs / name): name for name in names if (pdfs / Path(name).name).is_file()}
+    # A name with folders in it would lead out of the folder.
+    files = {str(pdfs / name): name for name in names if name == Path(name).name and (pdfs / name).is_file()}
     for name in set(names) - set(files.values()):
         say(f"{name} is not in {pdfs}: its questions are left out")
     report = import_documents(files, into=corpus)

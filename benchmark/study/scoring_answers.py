@@ -7,22 +7,29 @@ where the first looks like those. None: right when the agent says that there is 
 
 There a model first cut each answer down to the bare value; here the agent is asked for it, and one number
 among other words is taken for that number. That two numbers are also equal when rounded to two places is left
-out: it would take 0 for 0.003.
+out: it would take 0 for 0.003. An integer is not cut off at its point either: 40.7 is not 40.
 """
 
 import ast
 import math
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
 
 from benchmark.study.questions import Question
 
+Floats = NDArray[np.float64]
 THRESHOLD = 0.5
 TOLERANCE = 0.01
 _MOST_CHARACTERS = 2000
 """Of an answer; longer ones are far from any right one, and cost time by the square."""
-_NUMBER = re.compile(r"[-+]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:e[-+]?\d+)?", re.IGNORECASE)
+_NUMBER = re.compile(
+    r"(?:(?<!\w)[-+])?(?:\d{1,3}(?:,\d{3})+(?!\d)(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+)(?:e[-+]?\d+)?",
+    re.IGNORECASE,
+)
+"""A sign counts where no word ends before it: ``type-40`` holds 40."""
 _EXACT = (
     re.compile(r"https?://"),
     re.compile(r"(?:\.py|ipynb)$"),
@@ -58,15 +65,29 @@ def score_answer(question: Question, given: Given) -> float:
     return _score_text(clean(right), clean(answer))
 
 
-def precision_recall_f1(scored: Iterable[tuple[Question, Given, float]]) -> tuple[float, float, float]:
-    """Return precision over the questions answered, recall over the answerable ones, and their F1."""
-    rows = list(scored)
-    earned = sum(score for question, _, score in rows if question.is_answerable)
-    answered = sum(given.status == "answered" for _, given, _ in rows)
-    answerable = sum(question.is_answerable for question, _, _ in rows)
-    precision, recall = earned / answered if answered else 0.0, earned / answerable if answerable else 0.0
+def answerability_counts(question: Question, given: Given, score: float) -> tuple[float, float, float]:
+    """Return what precision, recall and F1 are made of, to be added up over questions.
+
+    The score if the question has an answer, whether the agent did not say that it has none, and whether it
+    has one. As in the published evaluation an agent that gives nothing has not said so: it loses precision.
+    """
+    earned = score if question.is_answerable else 0.0
+    return earned, float(given.status != "not_answerable"), float(question.is_answerable)
+
+
+def precision_recall_f1(sums: Floats) -> Floats:
+    """Return precision, recall and F1 over answerability, shape ``(..., 3)``, of summed counts.
+
+    All of it is NaN without a question that has an answer; precision is 0 when the agent said of every
+    question that it has none.
+    """
+    earned, claimed, answerable = np.moveaxis(np.asarray(sums, np.float64), -1, 0)
+    precision = np.divide(earned, claimed, out=np.zeros_like(earned), where=claimed > 0)
+    recall = np.divide(earned, answerable, out=np.zeros_like(earned), where=answerable > 0)
     total = precision + recall
-    return precision, recall, 2 * precision * recall / total if total else 0.0
+    f1 = np.divide(2 * precision * recall, total, out=np.zeros_like(earned), where=total > 0)
+    found = np.stack((precision, recall, f1), axis=-1)
+    return np.where(answerable[..., None] > 0, found, np.nan)
 
 
 def clean(text: str) -> str:

@@ -23,8 +23,14 @@ def quality():
 
 
 def speed():
-    rows = [{"name": name, "p50": 1.5, "p95": 2.0} for name in ("searchsvc", "another")]
-    sizes = [{"sections": n, "words": rows, "vectors": rows, "both": rows[:1]} for n in (1000, 10_000)]
+    left_out = {"name": "slow", "p50": None, "skipped": "it would not end"}
+    rows = [
+        {"name": name, "p50": 1.5, "p95": 2.0, "wall_p50": 1.6, "wall_p95": 2.1}
+        for name in ("searchsvc", "another")
+    ]
+    sizes = [
+        {"sections": n, "words": [*rows, left_out], "vectors": rows, "both": rows[:1]} for n in (1000, 10_000)
+    ]
     return {"sizes": sizes}
 
 
@@ -42,12 +48,13 @@ def evidence():
 
 
 def study():
-    difference = {"mean": 0.1, "low": 0.02, "high": 0.2, "count": 9, "detectable": 0.1,
-                  "wins": 3, "ties": 5, "losses": 1}  # fmt: skip
+    difference = {"mean": 0.1, "low": 0.02, "high": 0.2, "count": 9, "clusters": 6, "detectable": 0.1,
+                  "note": "", "wins": 3, "ties": 5, "losses": 1}  # fmt: skip
     arm = {"all": {"score": 0.5, "questions": 9}, "kinds": {}, "tags": {}}
     differences = {"score": difference, "seconds": difference | {"mean": 40.0}}
     arms = {"files": arm, "files+searchsvc": arm}
-    return {"complete": False, "arms": arms, "differences": {"all": differences}}
+    groups = {"all": differences, "kinds": {}, "tags": {}}
+    return {"complete": False, "arms": arms, "differences": groups}
 
 
 PARTS = {"quality": quality, "speed": speed, "evidence": evidence, "ab": study}
@@ -69,6 +76,7 @@ def test_a_page_of_everything_stands_alone(tmp_path):
     assert "owls &amp; &lt;others&gt;" in page
     assert "The run is not complete." in page
     assert "+40.000" in page
+    assert "left out: it would not end" in page
     for name in ("quality", "latency", "evidence-vault", "ab"):
         picture = Image.open(tmp_path / f"out/{name}.png").convert("RGB")
         assert picture.width > 500

@@ -3,7 +3,7 @@
 import pytest
 
 from benchmark.errors import BenchmarkError
-from benchmark.study.arms import measure
+from benchmark.study.attempts import measure
 from benchmark.study.questions import Evidence, Question
 from benchmark.study.record import Key, open_recorder, read_records, read_run
 
@@ -33,15 +33,15 @@ def cite(path, first=0, last=0, page=0):
     [
         ([LINES], [], [], 0, 0, None),
         ([LINES], [["deep/a.md", 1, 11]], [], 0.5, 0, None),
-        ([LINES], [["deep/a.md", 1, 10], ["deep/a.md", 10, 11]], [cite("deep/a.md", 13, 13)], 0.75, 0.25, 1),
+        ([LINES], [["deep/a.md", 1, 10], ["deep/a.md", 10, 11]], [cite("deep/a.md", 13, 13)], 0.5, 0.25, 1),
         ([LINES], [["other.md", 1, 99]], [cite("deep/a.md", 1, 5)], 0, 0, 0),
-        ([LINES], [], [cite("./deep/a.md#part", 10, 99), cite("other.md", 10, 13)], 1, 1, 0.5),
-        ([LINES], [], [cite("a", 10, 13)], 1, 1, 1),
+        ([LINES], [], [cite("./deep/a.md#part", 10, 99), cite("other.md", 10, 13)], 0, 1, 0.5),
+        ([LINES], [], [cite("a", 10, 13)], 0, 1, 1),
         ([LINES], [], [cite("deep/a.md", page=1)], 0, 0, 0),
-        ([PAGES], [["b/index.md", 1, 99]], [], 0, 0, None),
-        ([PAGES], [], [cite("b/index.md", page=3)], 1, 1, 1),
-        ([ON_PAGE], [], [cite("b/index.md", page=4)], 1, 1, 1),
-        ([ON_PAGE], [], [cite("b/index.md", page=5), cite("b/index.md", 29, 40)], 0.1, 0.1, 0.5),
+        ([PAGES], [["b/index.md", 1, 99]], [], None, 0, None),
+        ([PAGES], [], [cite("b/index.md", page=3)], None, 1, 1),
+        ([ON_PAGE], [], [cite("b/index.md", page=4)], 0, 1, 1),
+        ([ON_PAGE], [], [cite("b/index.md", page=5), cite("b/index.md", 29, 40)], 0, 0.1, 0.5),
         ([LINES, ON_PAGE], [["deep/a.md", 10, 13]], [], 4 / 14, 0, None),
         ([], [["deep/a.md", 10, 13]], [cite("deep/a.md", 1, 1)], None, None, None),
     ],

@@ -1,11 +1,13 @@
 """Answers are scored by the rules of MMLongBench-Doc."""
 
+import numpy as np
 import pytest
 
 from benchmark.study.questions import Question
 from benchmark.study.scoring_answers import (
     Given,
     anls,
+    answerability_counts,
     edit_distance,
     elements,
     precision_recall_f1,
@@ -87,7 +89,7 @@ def test_edit_distance_and_threshold():
     assert anls("ab", "ax") == 0, "just 0.5 is not enough"
 
 
-def test_f1_takes_precision_over_the_answered_and_recall_over_the_answerable():
+def test_f1_takes_precision_over_the_claimed_and_recall_over_the_answerable():
     none = ask("Not answerable", "None")
     rows = [
         (ask("a"), Given("answered", "a"), 1.0),
@@ -97,8 +99,10 @@ def test_f1_takes_precision_over_the_answered_and_recall_over_the_answerable():
         (none, Given("not_answerable"), 1.0),
         (none, Given("answered", "a"), 0.0),
     ]
-    precision, recall, f1 = precision_recall_f1(rows)
-    assert precision == pytest.approx(1 / 3)
-    assert recall == pytest.approx(1 / 4)
-    assert f1 == pytest.approx(2 / 7)
-    assert precision_recall_f1([]) == (0, 0, 0)
+    sums = np.sum([answerability_counts(*row) for row in rows], axis=0)
+    assert sums.tolist() == [1, 4, 4]
+    assert precision_recall_f1(sums) == pytest.approx([1 / 4, 1 / 4, 1 / 4])
+    assert precision_recall_f1(np.array([[1.0, 2, 4], [0, 0, 4]])) == pytest.approx(
+        np.array([[1 / 2, 1 / 4, 1 / 3], [0, 0, 0]])
+    )
+    assert np.isnan(precision_recall_f1(np.zeros(3))).all()
