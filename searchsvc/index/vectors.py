@@ -194,7 +194,9 @@ class VectorView:
         for part, start in zip(self._parts, self._part_bounds.tolist(), strict=False):
             _scan(part, codes, rows[start : start + len(part.rows)])
         rows[:-1] *= self._scales * scales[0]
-        best = np.append(rows[self._starts], np.float32(-np.inf))
+        best = np.empty(len(self._starts) + 1, np.float32)
+        np.take(rows, self._starts, out=best[:-1], mode="clip")
+        best[-1] = -np.inf
         if len(self._several):
             best[self._several] = np.maximum.reduceat(rows, self._several_pairs)[::2]
         # What rounding the rows costs at most (Cauchy-Schwarz), and what rounding the query does.
@@ -241,7 +243,7 @@ def _scan(part: Part, query: NDArray[np.int8], out: Floats) -> None:
     try:
         import simsimd
 
-        np.copyto(out, np.asarray(simsimd.cdist(query, part.codes, metric="inner"))[0], casting="same_kind")
+        simsimd.cdist(query, part.codes, metric="inner", out=out[None])
     except (ImportError, TypeError):
         # TypeError: beside another library of the same maker, simsimd may not know int8.
         for start in range(0, len(out), _BLOCK):
