@@ -29,6 +29,7 @@ body { color: #222 }
 h1 { font-size: 1.6rem } h2 { font-size: 1.2rem; margin-top: 2.5rem; border-bottom: 1px solid #ddd }
 table { border-collapse: collapse; margin: 1rem 0; font-size: .88rem; display: block; overflow-x: auto }
 th, td { padding: .25rem .6rem; border-bottom: 1px solid #eee; text-align: right }
+td { white-space: nowrap }
 th:first-child, td:first-child { text-align: left } thead th { border-bottom: 2px solid #bbb }
 svg { max-width: 100%; height: auto } .facts { color: #666; font-size: .88rem }
 """

@@ -86,8 +86,6 @@ def estimate_of(
     mean = float(statistic(columns.sum(axis=0))) if count else np.nan
     if np.isnan(mean):
         return Estimate(None, None, None, count, known, None)
-    if known == 1:
-        return Estimate(mean, None, None, count, 1, None)
     found = statistic(resampled_sums(columns, clusters, resamples=resamples))
     found = found[~np.isnan(found)]
     if np.ptp(found) < _NO_SPREAD:

@@ -65,6 +65,16 @@ def test_a_tier_holds_as_many_of_each_source_as_asked_for_and_always_the_same(so
     assert run(source, "--per-source", "1")[1] == first
 
 
+def test_a_name_that_leads_out_of_the_folder_of_pdfs_is_not_followed(source, capsys):
+    samples = [json.loads((source / "samples.json").read_text())[0] | {"doc_id": "../report.pdf"}]
+    (source / "samples.json").write_text(json.dumps(samples))
+    (source / "pdfs").mkdir()
+    (source / "pdfs" / "report.pdf").write_bytes((source / "report.pdf").read_bytes())
+    given = ["--samples", str(source / "samples.json"), "--pdfs", str(source / "pdfs")]
+    assert main([*given, "--out", str(source / "out")]) == 0
+    assert "0 of 1 questions on 0 documents" in capsys.readouterr().out
+
+
 def test_another_file_is_refused_in_one_line(tmp_path, capsys):
     (tmp_path / "samples.json").write_text("{}1")
     assert main(["--samples", str(tmp_path / "samples.json"), "--pdfs", ".", "--out", str(tmp_path)]) == 2

@@ -25,7 +25,7 @@ def test_help_says_what_a_million_takes(capsys):
         main(["--help"])
     shown = capsys.readouterr().out
     assert "--million" in shown
-    for word in ("disk", "memory", "hours", "rank_bm25"):
+    for word in ("temporary folder", "memory", "hour", "rank_bm25 is\nleft out"):
         assert word in shown
 
 

@@ -1,5 +1,7 @@
 """Intervals: what is drawn, what is recomputed, and that nothing pretends to be certain."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -117,6 +119,14 @@ def test_repeats_that_one_arm_lacks_do_not_weigh():
     whole = differences(rows)["f1"]
     again = [row(r.question, BOTH, r.given.status, r.given.answer, 1) for r in rows if r.key.arm == BOTH]
     assert differences(rows + again[:5])["f1"] == whole
+
+
+def test_adoption_is_by_attempt_so_that_repeats_do_not_raise_it():
+    question = Question("q", "k", "?", "x", "Str")
+    rows = [row(question, BOTH, "answered", "x", repeat) for repeat in range(4)]
+    kept = [replace(r, adopted=r.key.repeat == 0) for r in rows]
+    assert figures(kept)["adoption"] == 0.25
+    assert figures([row(question, FILES, "answered", "x")])["adoption"] is None
 
 
 def test_without_an_answerable_question_there_is_no_f1():
