@@ -243,7 +243,8 @@ def _scan(part: Part, query: NDArray[np.int8], out: Floats) -> None:
     try:
         import simsimd
 
-        simsimd.cdist(query, part.codes, metric="inner", out=out[None])
+        # Not into ``out`` at once: simsimd 6 then returns None without counting it, until Python ends.
+        np.copyto(out, np.asarray(simsimd.cdist(query, part.codes, metric="inner"))[0], casting="same_kind")
     except (ImportError, TypeError):
         # TypeError: beside another library of the same maker, simsimd may not know int8.
         for start in range(0, len(out), _BLOCK):
