@@ -1,6 +1,7 @@
 """The int8 scan with its float rescore finds what an exact search finds."""
 
 import builtins
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -164,3 +165,12 @@ def test_merged_parts_hold_the_wanted_passages_and_no_others(tmp_path):
     assert merged.keys.tolist() == [3, 4, 6]
     assert np.diff(merged.bounds).tolist() == [0, 0, 3]
     np.testing.assert_array_equal(merged.rows, matrices[3])
+
+
+def test_scans_leave_the_counts_of_references_alone(engine, tmp_path):
+    view = view_of(tmp_path, [unit(np.ones((1, 16))) for _ in range(8)], list(range(1, 9)))
+    query = unit(np.ones(16))
+    before = sys.getrefcount(None)
+    for _ in range(500):
+        view.cosines(query)
+    assert abs(sys.getrefcount(None) - before) < 250
