@@ -86,7 +86,9 @@ def fuse(
         scores *= known
         wordless = _wordless(float(_seen(scores, visible).max(initial=0)))
     if words.held is not None:
-        scores += np.float32(HELD_WEIGHT * (1 - wordless)) * known * words.held
+        # Trust above 1 stands for sections in other languages, which cannot hold a word of the question.
+        readable = 1.0 if vector is None else min(1.0, 2.0 - vector.trust)
+        scores += np.float32(HELD_WEIGHT * readable * (1 - wordless)) * known * words.held
     if vector is not None and vector.trust:
         weight = VECTOR_WEIGHT * (vector.trust + WORDLESS_GAIN * wordless)
         # The power of 1.5 as a product: numpy's own power function is twenty times slower.
