@@ -3,8 +3,8 @@
 The lexical score is an absolute share of the question, 0 to 1; to it is added, for what is put as a
 question, a part of the share that a section holds at all. Vectors add by how far a section stands above
 their background, the more the less of the question words can account for; headings that the question says
-word for word add a constant, and of a parent and its child the lower one is moved down a little. One set of constants serves all corpora, languages and models; benchmark/RESULTS.md has the
-measurements.
+word for word add a constant, and of a parent and its child the lower one is moved down a little.
+One set of constants serves all corpora, languages and models; benchmark/RESULTS.md has the measurements.
 """
 
 import heapq
