@@ -127,16 +127,16 @@ class Tokenizer:
         """Return the names that two or three neighbouring words would make: ``dec 0054`` -> ``dec0054``."""
         text = unicodedata.normalize("NFKC", text[:_MAX_QUERY])
         found = list(_PLAIN_WORD.finditer(text))
-        words = [fold(match.group()) for match in found]
+        folded = [fold(match.group()) for match in found]
         joined = []
         for first in range(len(found)):
-            if words[first] in STOP_WORDS:
+            if folded[first] in STOP_WORDS:
                 continue
             for last in range(first + 1, min(first + 3, len(found))):
                 between = text[found[last - 1].end() : found[last].start()]
-                if not between.isspace() or words[last] in STOP_WORDS:
+                if not between.isspace() or folded[last] in STOP_WORDS:
                     break
-                joined.append(self._stem("".join(words[first : last + 1])))
+                joined.append(self._stem("".join(folded[first : last + 1])))
         return joined
 
     def _analyse(self, chunk: str, *, query: bool) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from searchsvc.tokens import STOP_WORDS, Tokenizer, cost, fold, is_single_unspaced, is_unspaced
+from searchsvc.tokens import STOP_WORDS, Tokenizer, cost, fold, is_single_unspaced, is_unspaced, words
 
 settings.register_profile("calm", deadline=None)  # a busy machine is no fault
 settings.load_profile("calm")
@@ -132,3 +132,13 @@ def test_cost_of_known_kinds_of_text() -> None:
     assert 20 <= cost("The quick brown fox jumps over the lazy dog. " * 2) <= 26
     assert math.isclose(cost("概要" * 100), 200, rel_tol=0.25)
     assert cost("8f14e45fceea167a5a36dedd4bea2543") >= 16
+
+
+@settings(max_examples=500)
+@given(
+    st.lists(WORDS, max_size=6),
+    st.sampled_from([" ", "\n", "\t", "\u00a0", "\u2003", "\u2028", "\x1c", "\u3000"]),
+)
+def test_no_word_spans_a_blank(parts, blank):
+    text = blank.join(parts)
+    assert words(text) == [word for piece in text.split() for word in words(piece)]

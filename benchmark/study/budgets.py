@@ -174,12 +174,7 @@ def _against(run: Run, rows: Sequence[Row]) -> str:
 
 
 def _ratio(found: Estimate) -> str:
-    if found.mean is None:
-        return "–"
-    note = found.note()
-    if found.low is None or found.high is None:
-        return f"{exp(found.mean):.2f} [{note}]"
-    return f"{exp(found.mean):.2f} [{exp(found.low):.2f}, {exp(found.high):.2f}]{note and f' ({note})'}"
+    return found.shown(lambda logarithm: f"{exp(logarithm):.2f}")
 
 
 def _by(run: Run, grouped: dict[str, list[Row]]) -> str:

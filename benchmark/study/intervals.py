@@ -54,12 +54,16 @@ class Estimate:
     @property
     def text(self) -> str:
         """The figure and the interval, as tables show them."""
+        return self.shown("{:+.3f}".format)
+
+    def shown(self, form: Callable[[float], str]) -> str:
+        """Return the figure and the interval, each number written by ``form``."""
         if self.mean is None:
             return "–"
         note = self.note()
         if self.low is None or self.high is None:
-            return f"{self.mean:+.3f} [{note}]"
-        return f"{self.mean:+.3f} [{self.low:+.3f}, {self.high:+.3f}]{note and f' ({note})'}"
+            return f"{form(self.mean)} [{note}]"
+        return f"{form(self.mean)} [{form(self.low)}, {form(self.high)}]{note and f' ({note})'}"
 
     def to_json(self) -> dict[str, Any]:
         """Return all of it, safe for JSON, with the note."""
