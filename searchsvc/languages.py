@@ -6,6 +6,7 @@ language of a question, since words cannot match across languages and vectors ca
 
 import re
 from collections import Counter
+from functools import lru_cache
 
 from searchsvc.tokens import fold
 
@@ -71,6 +72,7 @@ def language_of(text: str) -> str:
     return best if counts[best] >= _MIN_WORDS else ""
 
 
+@lru_cache(maxsize=64)
 def language_of_question(text: str) -> str:
     """Return the code of a question's language; one in Latin script is English unless clearly another."""
     code = language_of(text)

@@ -343,7 +343,9 @@ def _in_order(pinned: Pinned, fused: Fused) -> list[int]:
     is_tied[:-1] |= is_tied[1:]
     if not is_tied.any():
         return list(fused.ordinals.tolist())
-    places = addresses(pinned.corpus, pinned.named_catalogs(), fused.ordinals[is_tied].tolist())
-    scored = zip(fused.ordinals.tolist(), fused.scores.tolist(), strict=True)
-    nowhere = ("", "", 0)
-    return [o for o, _ in sorted(scored, key=lambda pair: (-pair[1], places.get(pair[0], nowhere)))]
+    tied = fused.ordinals[is_tied].tolist()
+    places = addresses(pinned.corpus, pinned.named_catalogs(), tied)
+    by_address = {ordinal: number for number, ordinal in enumerate(sorted(tied, key=places.__getitem__))}
+    ranks = np.zeros(len(is_tied), np.int64)
+    ranks[is_tied] = [by_address[ordinal] for ordinal in tied]
+    return list(fused.ordinals[np.lexsort((ranks, -fused.scores))].tolist())

@@ -83,8 +83,10 @@ class Frame:
 
     def failed(self, identity: str) -> int:
         """Return how many live sections have a text that the model of a profile did not take."""
-        failed = np.array(self._failed.get(identity, []), np.uint64)
-        return int((self.live & np.isin(self.table["key"], failed)).sum())
+        failed = self._failed.get(identity)
+        if not failed:
+            return 0
+        return int((self.live & np.isin(self.table["key"], np.array(failed, np.uint64))).sum())
 
     def missing(self, identity: str, *, failed_too: bool = False) -> NDArray[np.int64]:
         """Return the place of one section for each live text without vectors, those that failed left out."""

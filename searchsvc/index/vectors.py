@@ -31,7 +31,7 @@ _BLOCK = 4096
 
 EXACT = 16
 """How many of the best passages are exact, whatever the vectors."""
-RESCORED = 64
+RESCORED = 32
 """How many of the best by int8 are scored in float to begin with; most often that settles it."""
 
 

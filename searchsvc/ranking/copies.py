@@ -43,6 +43,9 @@ def collapse(corpus: Corpus, ordinals: Sequence[int]) -> tuple[list[int], Copies
 def _move_same(corpus: Corpus, ordinals: Sequence[int], same: dict[int, list[int]]) -> list[int]:
     """Return the sections without those whose text a better one has; the latter are added to ``same``."""
     twins = corpus.twins(np.array(ordinals, np.int64)).tolist()
+    known = [twin for twin in twins if twin]
+    if len(known) == len(set(known)):
+        return list(ordinals)
     first: dict[int, int] = {}
     kept: list[int] = []
     for ordinal, twin in zip(ordinals, twins, strict=True):
