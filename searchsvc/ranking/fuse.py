@@ -9,6 +9,7 @@ One set of constants serves all corpora, languages and models; benchmark/RESULTS
 
 import heapq
 import math
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -125,13 +126,14 @@ def _ordered(
 def _dim_kin(corpus: Corpus, fused: Fused) -> Fused:
     """Lower each section once whose parent or child already stands above it, going down the list."""
     best = fused.ordinals[:_KIN_DEPTH]
-    values = dict(zip(best.tolist(), fused.scores[:_KIN_DEPTH].tolist(), strict=True))
-    kin = {ordinal: list[int]() for ordinal in values}
-    for ordinal, parent in zip(values, corpus.parents(best).tolist(), strict=True):
-        if parent in kin:
+    places = {ordinal: place for place, ordinal in enumerate(best.tolist())}
+    kin = defaultdict[int, list[int]](list)
+    for ordinal, parent in zip(places, corpus.parents(best).tolist(), strict=True):
+        if parent in places:
             kin[ordinal].append(parent)
             kin[parent].append(ordinal)
-    open_items = [(-values[ordinal], ordinal) for ordinal, others in kin.items() if others]
+    values = {ordinal: float(fused.scores[places[ordinal]]) for ordinal in kin}
+    open_items = [(-value, ordinal) for ordinal, value in values.items()]
     placed, dimmed = set[int](), set[int]()
     heapq.heapify(open_items)
     while open_items:
@@ -145,7 +147,8 @@ def _dim_kin(corpus: Corpus, fused: Fused) -> Fused:
                 values[other] *= 1 - KIN_LOSS
                 heapq.heappush(open_items, (-values[other], other))
     scores = fused.scores.copy()
-    scores[: len(values)] = list(values.values())
+    for ordinal in dimmed:
+        scores[places[ordinal]] = values[ordinal]
     return _ordered(fused.ordinals, scores, fused.lexical, fused.vector, fused.said)
 
 
