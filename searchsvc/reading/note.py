@@ -102,7 +102,7 @@ def _tags(front: FrontMatter, inline: list[str]) -> tuple[str, ...]:
             written += texts if is_list else _BETWEEN_TAGS.split(texts[0])
     distinct: dict[str, str] = {}
     for tag in [*written, *inline]:
-        name = tag.lstrip("#")
+        name = tag.lstrip("#").strip("/")
         if name:
             distinct.setdefault(name.casefold(), name)
     return tuple(distinct.values())
