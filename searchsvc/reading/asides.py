@@ -50,7 +50,7 @@ def _closing_line(state: StateBlock, mark: str, start_line: int, end_line: int) 
     line = start_line + 1
     while line < end_line and state.sCount[line] >= state.blkIndent:
         text = _line(state, line)
-        if text.endswith(mark):
+        if text.endswith(mark) and text.count(mark) == 1:
             return line
         if mark == _FORMULA and not text:
             break

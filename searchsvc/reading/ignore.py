@@ -15,6 +15,7 @@ from searchsvc.config import Config
 
 _NEVER_READ = frozenset((".git", ".obsidian", ".hg", ".svn", ".trash"))
 _OWN_FILE = ".searchsvcignore"
+_ANY_FOLDER = re.compile(r"\*\*/+\s*$")
 _FINAL_SLASH = re.compile(r"(?<=[^!\s])/+\s*$")
 _MAX_RULE_BYTES = 200_000
 """Of an ignore file so much is obeyed."""
@@ -80,13 +81,13 @@ class IgnoreRules:
 class _Rules:
     """The patterns of one folder.
 
-    What lies in a folder that is left out is never asked about. So patterns that end in a slash, which are
-    for folders alone, say nothing of files; and on folders the slash says nothing. pathspec would take it for
-    what lies below, which ranks lower: ``*`` would beat the ``!*/`` that follows it.
+    To pathspec a slash at the end of a pattern means what lies in a folder. So ``notes/**/`` would take in
+    the files right in ``notes``; and asked about a folder it gives the match a lower rank, so that ``*``
+    would beat the ``!*/`` that follows it.
     """
 
     def __init__(self, lines: Sequence[str]) -> None:
-        self._for_files = _compile([line for line in lines if not _FINAL_SLASH.search(line)])
+        self._for_files = _compile([_ANY_FOLDER.sub("**/*/", line) for line in lines])
         self._for_folders = _compile([_FINAL_SLASH.sub("", line) for line in lines])
 
     def verdict(self, path: str, *, is_folder: bool) -> bool | None:
