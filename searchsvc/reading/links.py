@@ -14,7 +14,7 @@ from urllib.parse import unquote
 from markdown_it.common.utils import normalizeReference, unescapeAll
 
 from searchsvc.items import Image, Link
-from searchsvc.reading.structure import Structure, plain_text
+from searchsvc.reading.structure import ATTRIBUTES, Structure, plain_text
 
 NOTE_SUFFIXES = (".md", ".markdown", ".mdx", ".qmd")
 IMAGE_STUB = "image:"
@@ -194,9 +194,10 @@ class _Scan:
         return self.first_line + bisect_right(self.line_ends, position)
 
     def _tags(self) -> list[str]:
-        """Return inline tags; a number alone is none."""
+        """Return inline tags; a number alone is none, nor is an id among attributes."""
         text = _WIKILINK.sub(" ", self.content) if "[[" in self.content else self.content
         text = _HTML_TAG.sub(" ", text) if "<" in text else text
+        text = ATTRIBUTES.sub(" ", text) if "{" in text else text
         names = [match.group(1).strip("/") for match in _TAG.finditer(text)]
         return [name for name in names if name and not name.isdigit()]
 

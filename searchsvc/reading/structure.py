@@ -20,7 +20,7 @@ from searchsvc.reading.prose import add_prose_rule
 
 _INLINE_MARKUP = re.compile(r"[\\`*_\[\]<>&!~]")
 _WIKILINK = re.compile(r"!?\[\[([^\[\]|]*)(?:\\?\|([^\[\]]*))?\]\]")
-_ATTRIBUTES = re.compile(r"""\{:?\s{0,9}((?:[.#][^\s{}]++|[\w-]++=(?:"[^"{}]*"|[^\s"{}]++)|-)\s{0,9})+\}""")
+ATTRIBUTES = re.compile(r"""\{:?\s{0,9}((?:[.#][^\s{}]++|[\w-]++=(?:"[^"{}]*"|[^\s"{}]++)|-)\s{0,9})+\}""")
 _ID_ATTRIBUTE = re.compile(r"[{\s:]#([^\s{}]+)")
 _BAR = re.compile(r"(?<!\\)\|")
 _TABLE_LINE = re.compile(r"\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?")
@@ -133,7 +133,7 @@ def _code(token: Token, line: int, lines: tuple[str, ...]) -> CodeBlock:
 def _heading(token: Token, source: str, line: int, environment: Environment) -> Heading:
     span = token.map or [0, 1]
     brace = source.rfind("{") if source.endswith("}") else -1
-    attributes = _ATTRIBUTES.fullmatch(source, brace) if brace >= 0 else None
+    attributes = ATTRIBUTES.fullmatch(source, brace) if brace >= 0 else None
     if attributes:
         source = source[:brace]
     return Heading(
