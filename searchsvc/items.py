@@ -101,9 +101,15 @@ class Section:
     anchor: str
     """GitHub's anchor for the heading; empty when it has none."""
     custom_anchor: str = ""
-    """The id that the author gave by a trailing ``{#id}``."""
+    """Other ids that lead to it, with blanks between: of a trailing ``{#id}``, of HTML elements in it, and
+    the anchors of headings inside its quotes and lists."""
     pages: tuple[int, int] | None = None
     """First and last page of its own text, in an imported document that has pages."""
+
+    @property
+    def anchors(self) -> tuple[str, ...]:
+        """GitHub's anchor and the other ids."""
+        return (self.anchor, *self.custom_anchor.split())
 
 
 @dataclass(frozen=True, slots=True)

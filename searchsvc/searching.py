@@ -24,6 +24,7 @@ from searchsvc.ranking.filters import Filters, allowed
 from searchsvc.ranking.fuse import Fused, fuse, join
 from searchsvc.ranking.hits import Row, addresses, fetch, make_hits
 from searchsvc.ranking.lexical import Terms
+from searchsvc.ranking.phrases import quoted
 from searchsvc.ranking.vector import VectorScores, trust_in, vector_scores
 from searchsvc.tokens import Tokenizer
 from searchsvc.vault import Vault
@@ -212,7 +213,14 @@ class Searcher:
         dropped = self._function_terms.get(language_of_question(query), frozenset())
         counted = [term for term in line if term not in dropped] or line
         asks = query.rstrip(_CLOSING).endswith(_QUESTION_MARKS)
-        return Terms(tuple(line), tuple(counted), tuple(self._tokenizer.joined_terms(query)), asks)
+        phrases = (tuple(term for term, _ in self._tokenizer.query_terms(text)) for text in quoted(query))
+        return Terms(
+            line=tuple(line),
+            counted=tuple(counted),
+            joined=tuple(self._tokenizer.joined_terms(query)),
+            phrases=tuple(phrase for phrase in phrases if len(phrase) > 1),
+            asks=asks,
+        )
 
     def _changed(self, rows: Iterable[Row]) -> Changed:
         """Return which notes of these sections have changed on disk, by root."""

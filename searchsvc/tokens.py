@@ -2,7 +2,7 @@
 
 Terms: compatibility forms and case folded, accents taken off, identifiers kept whole and in parts,
 scripts without blanks (Chinese, Japanese, Korean, Thai, …) as overlapping pairs of characters,
-English endings cut by the Snowball stemmer.
+English endings cut by the Snowball stemmer, and the Arabic article.
 """
 
 import math
@@ -30,20 +30,24 @@ def _mark_ranges() -> str:
 
 _EMOJI = "\u2600-\u27bf\u2b00-\u2bff\U0001f000-\U0001f3fa\U0001f400-\U0001faff"
 _SIGNS = r"\+\+(?![+A-Za-z_])|\#(?![+\#\w])"
-_CHUNK_PATTERN = r"(?:(?<![\w.])\.)?W+(?:[.\-'’]W+|(?<=\d)[:/](?=\d)W+)*(?:SIGNS)?".replace("SIGNS", _SIGNS)
+_CHUNK_PATTERN = (
+    r"(?:(?<![\w.])\.)?W+(?:[.\-'’]W+|(?<=\d)[:/](?=\d)W+|(?<=\d),\d{3}(?!\w)"
+    r"|(?<=[A-Za-z])&[A-Za-z]{1,3}(?![\w;]))*(?:SIGNS)?"
+).replace("SIGNS", _SIGNS)
 _ASCII_CHUNK = re.compile(_CHUNK_PATTERN.replace("W", r"\w"), re.ASCII)
 _CHUNK_OR_EMOJI = re.compile(_CHUNK_PATTERN.replace("W", f"[\\w{_mark_ranges()}]") + f"|[{_EMOJI}]")
 _INVISIBLE = re.compile(
-    "[\u00ad\u034f\u061c\u0640\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff"
+    "[\u00ad\u034f\u061c\u0640\u180b-\u180f\u200b\u200d-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff"
     "\U000e0000-\U000e01ef]"
 )
 """Soft hyphens, joiners, direction marks and the like, which a reader does not see inside a word."""
-_HYPHEN = re.compile("[\u2010\u2011\u2212]")
+_HYPHEN = re.compile("[\u2010\u2011\u2212\u200c]")
+"""Persian joins parts of a word by U+200C as English does by a hyphen."""
 _WORD = re.compile(r"\w+")
 _UNSPACED_RUN = re.compile(f"[{_UNSPACED}]+")
 _SCRIPT_RUN = re.compile(f"[{_UNSPACED}]+|[^{_UNSPACED}]+")
-_SEPARATOR = re.compile(r"[.\-'’_:/+#]+")
-_LETTERS_SEPARATOR = re.compile(r"(?<=\D)[.\-'’_]+|[.\-'’_]+(?=\D)")
+_SEPARATOR = re.compile(r"[.\-'’_:/+#,&]+")
+_LETTERS_SEPARATOR = re.compile(r"(?<=\D)[.\-'’_]+|[.\-'’_]+(?=\D)|[,&]")
 _HUMP = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
 _SIGNED_NAME = re.compile(r"(?:.*[.\-_:/])?(\w{1,2}(?:\+\+|#))")
 _VERSION = re.compile(r"[vV](\d+(?:\.\d+)+)")
@@ -53,8 +57,12 @@ _DATA_URI = re.compile(r"data:[\w.+/-]{1,100};base64,[A-Za-z0-9+/=]+")
 _ACCENT = re.compile("[\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670]")
 _LETTERS = str.maketrans(
     {"ø": "o", "ł": "l", "đ": "d", "ħ": "h", "ŧ": "t", "ı": "i", "ð": "d", "þ": "th", "æ": "ae", "œ": "oe"}
+    | {"ک": "ك", "ی": "ي", "ى": "ي", "ة": "ه", "ٱ": "ا"}
 )
-"""Letters that Unicode does not take apart and people type without their strokes."""
+"""Letters that Unicode does not take apart and people type without their strokes; Arabic and Persian ones
+that stand for each other."""
+_ARABIC_ARTICLE = re.compile(r"(?:[وبكف]?ال|لل)(?=\w{3})")
+"""With the conjunctions and prepositions that are written together with it."""
 _MAX_WORD = 80
 _MAX_REMEMBERED = 32
 _MAX_SEEN = 500_000
@@ -73,7 +81,7 @@ _RUNS = bytes(
 )
 """Keeps the characters that opaque strings are made of, and puts a blank for every other byte."""
 
-VERSION = 2
+VERSION = 3
 """Raised with every change of the rules, so that indexes made by older ones are rebuilt."""
 
 STOP_WORDS = frozenset(
@@ -201,7 +209,7 @@ def words(text: str) -> list[str]:
 
 
 def _whole(chunk: str) -> str:
-    """Return a name of several parts as one term; separators between digits keep their meaning."""
+    """Return a name of several parts as one term; dots and hyphens between digits keep their meaning."""
     return _LETTERS_SEPARATOR.sub("", chunk.rstrip("+#"))
 
 
@@ -238,7 +246,10 @@ def _english_stemmer() -> Callable[[str], str]:
     stem = Stemmer.Stemmer("english", 0).stemWord
 
     def apply(word: str) -> str:
-        return stem(word) if len(word) > 2 and word.isascii() and word.isalpha() else word
+        if word.isascii():
+            return stem(word) if len(word) > 2 and word.isalpha() else word
+        article = _ARABIC_ARTICLE.match(word)
+        return word[article.end() :] if article else word
 
     return apply
 

@@ -117,10 +117,10 @@ def _exact(headings: "Headings", written: str, wanted: str) -> Iterator[list[int
     yield find(lambda section: section.slug in (written, wanted))
     yield find(lambda section: _nfc(section.slug) == slug)
     if slug and wanted.startswith("#"):  # as in an address, where the last part of an id does not occur
-        yield find(lambda section: slug in (section.anchor, section.custom_anchor))
+        yield find(lambda section: slug in section.anchors)
     yield find(lambda section: _nfc(section.slug).rpartition("/")[2] == slug)
     if slug:
-        yield find(lambda section: slug in (_nfc(section.anchor), _nfc(section.custom_anchor)))
+        yield find(lambda section: slug in map(_nfc, section.anchors))
     if wanted:
         yield find(lambda section: section.title in (written, wanted))
     shown = plain_text(heading) if len(heading) <= _MAX_TEXT else heading
@@ -128,7 +128,7 @@ def _exact(headings: "Headings", written: str, wanted: str) -> Iterator[list[int
         found = [place for place, title in enumerate(headings.titles) if title == name]
         yield [place for place in found if headings.sections[place].level == level] or found
     if slug:  # in any case, but after the headings: of two that are called the same it names the first
-        yield find(lambda section: anchor in (_nfc(section.anchor), _nfc(section.custom_anchor).lower()))
+        yield find(lambda section: anchor in (_nfc(name).lower() for name in section.anchors))
     yield from _by_path(headings, wanted)
     asked = _names(comparable(heading)) if len(heading) <= _MAX_TEXT else ()
     if asked:

@@ -56,7 +56,7 @@ class Service:
             raise self._fault(
                 f"answered with JSON that holds no list of vectors; tried {self.url}: check base_url and "
                 "provider",
-                Kind.SYSTEMIC,
+                Kind.CONTENT,  # some servers answer so to a text that they make nothing of
             )
         if len(found) != len(texts):
             raise self._fault(f"returned {len(found)} vectors for {len(texts)} texts", Kind.CONTENT)
@@ -64,6 +64,8 @@ class Service:
 
     def _vector(self, raw: Any) -> NDArray[np.float64]:
         """Return one vector, which came as a list of numbers or as float32 in base64."""
+        if raw is None:
+            raise self._fault("returned no vector for a text", Kind.CONTENT)
         try:
             if isinstance(raw, str):
                 vector = np.frombuffer(base64.b64decode(raw, validate=True), dtype="<f4").astype(np.float64)
@@ -107,16 +109,23 @@ def in_place(items: Sequence[Any], name: str = "embedding") -> list[Any] | None:
     """Return the vectors of items in the order of their ``index``, or as they are where none has one.
 
     Returns none for what is no list of objects with a vector; MisplacedError when the places are not
-    0 to the number of items, each once.
+    as many numbers in a row, from 0 or 1, each once.
     """
     if not all(isinstance(item, dict) and name in item for item in items):
         return None
-    places = [item.get("index") for item in items]
-    if all(place is None for place in places):
-        return [item[name] for item in items]
-    if any(type(place) is not int for place in places) or sorted(places) != list(range(len(items))):
+    vectors = [item[name] for item in items]
+    if all(item.get("index") is None for item in items):
+        return vectors
+    places = [_place(item.get("index")) for item in items]
+    ordered = sorted(zip(places, vectors, strict=True), key=lambda pair: pair[0])
+    first = ordered[0][0] if ordered else 0
+    if first not in (0, 1) or [place for place, _ in ordered] != list(range(first, first + len(items))):
         raise MisplacedError("vectors whose index is not each place once")
-    ordered: list[Any] = [None] * len(items)
-    for place, item in zip(places, items, strict=True):
-        ordered[place] = item[name]
-    return ordered
+    return [vector for _, vector in ordered]
+
+
+def _place(index: Any) -> int:
+    """Return an index that came as a number or as text, or -1."""
+    if isinstance(index, bool) or not str(index).removesuffix(".0").isdecimal():
+        return -1
+    return int(float(index))

@@ -216,10 +216,12 @@ def _read_answer(response: "Response", data: bytes, asked: Asked) -> Any:
         value = json.loads(data)
     except (ValueError, RecursionError) as error:
         found = show(response.headers.get("content-type", "").partition(";")[0], asked) or "no type"
+        begins_well = not data.strip() or data.lstrip()[:1] in (b"{", b"[")
+        is_cut = begins_well and not isinstance(error, RecursionError)
         raise ServerFault(
             f"{asked.where} answered {response.status_code} with {found} that is not JSON: something else "
             f"may listen at {asked.url}; check base_url",
-            Kind.SYSTEMIC,
+            Kind.UNCLEAR if is_cut else Kind.SYSTEMIC,
             status=response.status_code,
         ) from error
     if isinstance(value, dict) and value.get("error") and read_error(value)[0]:

@@ -2,7 +2,8 @@
 
 Resolution follows Obsidian: exact path, relative path, then the end of a path by whole names, without
 regard to letter case where case decides nothing, nearest folder first. Names are compared in Unicode's
-composed form (NFC). What stays ambiguous is answered in a fixed order and said to be ambiguous.
+composed form (NFC); a wikilink may be encoded like an address where no note is called so. What stays
+ambiguous is answered in a fixed order and said to be ambiguous.
 """
 
 import posixpath
@@ -12,12 +13,15 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import takewhile
+from urllib.parse import unquote
 
 from searchsvc.items import Link
 
 _NOTE_SUFFIX = re.compile(r"\.(md|markdown|mdx|qmd)$", re.IGNORECASE)
 _PAGE_SUFFIX = re.compile(r"\.html?$", re.IGNORECASE)
 _UNCOMPARED = re.compile(r"[#^:|%\[\]\s]+")
+_UNLINKED = re.compile(r"[\s!\"#$%&()*+,.:;<=>?@^`{|}~/\[\]\\]+")
+"""What Obsidian passes over where it looks for the heading of a link, so that links survive without it."""
 _MARKUP = re.compile(r"[*`]|==|~~")
 _FOLDER_PAGES = ("index", "README", "readme", "_index")
 
@@ -57,27 +61,31 @@ class Resolver:
         self._by_alias: dict[str, list[str]] = {}
         for path, aliases in sorted(notes, key=lambda note: _precedence(note[0])):
             bare = _bare(path)
-            self._files.setdefault(_nfc(path), path)
+            self._files.setdefault(_spelled(path), path)
             self._exact.setdefault(bare, path)
             self._by_name.setdefault(bare.rsplit("/", 1)[-1].casefold(), []).append(path)
             for alias in aliases:
-                self._by_alias.setdefault(_nfc(alias).casefold(), []).append(path)
+                self._by_alias.setdefault(_spelled(alias).casefold(), []).append(path)
 
     def resolve(self, link: Link, source: str) -> Destination:
         """Return the destination of a link that stands in the note ``source``."""
         if not link.target:
             return Destination(source)
-        target = _nfc(link.target)
+        target = _spelled(link.target)
         folder = source.rpartition("/")[0]
         if not link.wiki:
-            found = self._page(target, folder)
-            if found:
-                return Destination(found)
-        return self._wiki(target.strip("/"), _nfc(folder), rooted=target.startswith("/"))
+            page = self._page(target, folder)
+            if page:
+                return Destination(page)
+        found = self._wiki(target.strip("/"), _spelled(folder), rooted=target.startswith("/"))
+        decoded = unquote(target)
+        if found.path or not link.wiki or decoded == target:
+            return found
+        return self._wiki(_spelled(decoded).strip("/"), _spelled(folder), rooted=target.startswith("/"))
 
     def _page(self, target: str, folder: str) -> str:
         """Resolve a Markdown link: a path relative to its note, or to the root with a leading slash."""
-        joined = _joined("" if target.startswith("/") else _nfc(folder), target)
+        joined = _joined("" if target.startswith("/") else _spelled(folder), target)
         if joined in self._files:
             return self._files[joined]
         for bare in dict.fromkeys((_bare(joined), _PAGE_SUFFIX.sub("", joined))):
@@ -108,7 +116,7 @@ class Resolver:
         wanted = f"/{bare}"
         exact = [path for path in named if f"/{_bare(path)}".endswith(wanted)]
         folded = [path for path in named if f"/{_bare(path)}".casefold().endswith(wanted.casefold())]
-        named_so = [path for path in exact if f"/{_nfc(path)}".endswith(f"/{target}")]
+        named_so = [path for path in exact if f"/{_spelled(path)}".endswith(f"/{target}")]
         return _choose(named_so or exact or folded, folder)
 
 
@@ -118,7 +126,7 @@ def _choose(paths: list[str], folder: str) -> Destination:
         return Destination("")
 
     def nearness(path: str) -> tuple[bool, int, bool, str]:
-        return _nfc(path.rpartition("/")[0]) != folder, path.count("/"), *_precedence(path)
+        return _spelled(path.rpartition("/")[0]) != folder, path.count("/"), *_precedence(path)
 
     ordered = sorted(paths, key=nearness)
     doubtful = len(ordered) > 1 and nearness(ordered[0])[0]
@@ -138,32 +146,40 @@ class Anchors:
         self._all = anchors
         self._by_text: dict[str, int] = {}
         self._by_comparable: dict[str, int] = {}
+        self._by_words: dict[str, int] = {}
         self._by_anchor: dict[str, int] = {}
         for place, item in enumerate(anchors):
             if item.level:
                 self._by_text.setdefault(_folded(item.title), place)
                 self._by_comparable.setdefault(comparable(item.title), place)
-                for name in (item.anchor, item.custom_anchor.lower()):
-                    self._by_anchor.setdefault(name, place)
-        for empty in (self._by_text, self._by_comparable, self._by_anchor):
+                self._by_words.setdefault(_words(item.title), place)
+                self._by_anchor.setdefault(item.anchor, place)
+        for place, item in enumerate(anchors):
+            for name in item.custom_anchor.split():
+                self._by_anchor.setdefault(_spelled(name).lower(), place)
+        for empty in (self._by_text, self._by_comparable, self._by_words, self._by_anchor):
             empty.pop("", None)
 
     def find(self, fragment: str, *, wiki: bool = True) -> Anchor | None:
         """Return the section that a link's heading means; without a heading, the first of the note.
 
         Accepts the heading text, with or without the signs that Obsidian drops in links, a path of
-        headings (``A#B``), GitHub's anchor, and the author's own ``{#id}``. A heading may look like the
+        headings (``A#B``), GitHub's anchor, and the author's own ids. A heading may look like the
         anchor of another: then a wikilink means the text and a Markdown link the anchor.
         """
         if not fragment:
             return self._all[0] if self._all else None
-        by_anchor = self._by_anchor.get(_nfc(fragment).lower())
+        by_anchor = self._by_anchor.get(_spelled(fragment).lower())
         by_text = self._by_text.get(_folded(fragment), self._by_comparable.get(comparable(fragment)))
         first, second = (by_text, by_anchor) if wiki else (by_anchor, by_text)
         place = second if first is None else first
         if place is not None:
             return self._all[place]
-        return self._below(fragment.split("#")) if "#" in fragment else None
+        below = self._below(fragment.split("#")) if "#" in fragment else None
+        if below or not wiki:
+            return below
+        words = self._by_words.get(_words(fragment), self._by_words.get(_words(unquote(fragment))))
+        return None if words is None else self._all[words]
 
     def _below(self, names: Sequence[str]) -> Anchor | None:
         """Follow a path of headings: each is looked for among those below the one before."""
@@ -185,18 +201,22 @@ def _is_deeper(titled: Sequence[Anchor], level: int) -> Callable[[int], bool]:
 
 
 def _is_called(item: Anchor, name: str) -> bool:
-    return comparable(item.title) == comparable(name) or item.anchor == _nfc(name).lower()
+    return comparable(item.title) == comparable(name) or item.anchor == _spelled(name).lower()
 
 
 @lru_cache(maxsize=20_000)
 def comparable(heading: str) -> str:
     """Return a heading without letter case, emphasis and the signs that Obsidian drops in links."""
-    return _UNCOMPARED.sub(" ", _MARKUP.sub("", _nfc(heading))).strip().casefold()
+    return _UNCOMPARED.sub(" ", _MARKUP.sub("", _spelled(heading))).strip().casefold()
+
+
+def _words(heading: str) -> str:
+    return _UNLINKED.sub(" ", _spelled(heading)).strip().casefold()
 
 
 @lru_cache(maxsize=20_000)
 def _folded(heading: str) -> str:
-    return " ".join(_nfc(heading).split()).casefold()
+    return " ".join(_spelled(heading).split()).casefold()
 
 
 def _joined(folder: str, target: str) -> str:
@@ -206,8 +226,9 @@ def _joined(folder: str, target: str) -> str:
 
 
 def _bare(path: str) -> str:
-    return _NOTE_SUFFIX.sub("", _nfc(path))
+    return _NOTE_SUFFIX.sub("", _spelled(path))
 
 
-def _nfc(text: str) -> str:
-    return text if text.isascii() else unicodedata.normalize("NFC", text)
+def _spelled(text: str) -> str:
+    """Return a name as names are compared: composed, and with blanks that may be broken at."""
+    return text if text.isascii() else unicodedata.normalize("NFC", text).replace("\xa0", " ")

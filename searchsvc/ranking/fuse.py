@@ -3,7 +3,8 @@
 The lexical score is an absolute share of the question, 0 to 1; to it is added, for what is put as a
 question, a part of the share that a section holds at all. Vectors add by how far a section stands above
 their background, the more the less of the question words can account for; headings that the question says
-word for word add a constant, and of a parent and its child the lower one is moved down a little.
+word for word add a constant, what the question quotes adds a large one where it stands word for word, and
+of a parent and its child the lower one is moved down a little.
 One set of constants serves all corpora, languages and models; benchmark/RESULTS.md has the measurements.
 """
 
@@ -20,6 +21,7 @@ from searchsvc.index.top import best_places
 from searchsvc.items import Mode
 from searchsvc.ranking.corpus import Corpus, Mask
 from searchsvc.ranking.lexical import LexicalScores, Terms, lexical
+from searchsvc.ranking.phrases import phrases_held
 from searchsvc.ranking.titles import headings_said
 from searchsvc.ranking.vector import VectorScores
 
@@ -39,6 +41,9 @@ PHRASE_BONUS = 0.017
 """For a heading that the question says word for word."""
 EXACT_BONUS = 0.1
 """For a heading or title that is the whole question."""
+QUOTED_BONUS = 0.15
+"""For each text in quotation marks that a section holds word for word: about what the same words often are
+worth to a section that has them in another order."""
 KIN_LOSS = 0.1
 """What a section loses when its parent or child stands above it: both rarely earn a place."""
 POOL = 200
@@ -98,6 +103,8 @@ def fuse(
     exact, said = headings_said(corpus, terms.line, words.matches, pool)
     scores[exact] += np.float32(EXACT_BONUS)
     scores[said] += np.float32(PHRASE_BONUS)
+    if terms.phrases:
+        scores[pool] += np.float32(QUOTED_BONUS) * phrases_held(corpus, terms.phrases, pool)
     fused = _ordered(pool, scores[pool], words, vector, frozenset([*exact.tolist(), *said.tolist()]))
     return _dim_kin(corpus, fused)
 

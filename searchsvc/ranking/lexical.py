@@ -67,6 +67,8 @@ class Terms:
     """Those that are scored."""
     joined: tuple[str, ...] = ()
     """Names that neighbouring words would make; they help where they exist and cost nothing where not."""
+    phrases: tuple[tuple[str, ...], ...] = ()
+    """What stands in quotation marks, of two terms or more."""
     asks: bool = False
     """Whether it is put as a question: then a passage is wanted that holds most of its words at once."""
 

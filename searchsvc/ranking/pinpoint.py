@@ -20,7 +20,7 @@ def pinpoint(sections: Sequence[SectionRow], asked: str, note: str) -> list[int]
     tests: list[Callable[[SectionRow], bool]] = [
         lambda row: row.section.slug == wanted,
         lambda row: row.section.slug.rpartition("/")[2] == wanted,
-        lambda row: wanted.lower() in (row.section.anchor, row.section.custom_anchor.lower()),
+        lambda row: wanted.lower() in map(str.lower, row.section.anchors),
         lambda row: bool(heading) and comparable(row.section.title) == heading,
     ]
     for is_meant in tests:

@@ -47,9 +47,11 @@ def split_lines(text: str) -> tuple[str, ...]:
 
 
 def _characters(data: bytes) -> tuple[str, str]:
-    if data.startswith(b"\xef\xbb\xbf"):
-        data = data[3:]
-    elif data.startswith(_BOMS):
+    start = 0
+    while data.startswith(codecs.BOM_UTF8, start):  # several, where programs have each put one there
+        start += len(codecs.BOM_UTF8)
+    data = data[start:]
+    if data.startswith(_BOMS):
         wide = "UTF-32" if data.startswith(_BOMS_32) else "UTF-16"
         return data.decode(wide, errors="replace"), f"is {wide}; saving it as UTF-8 is advised"
     try:

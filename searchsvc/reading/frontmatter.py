@@ -1,7 +1,8 @@
-"""The YAML block at the head of a note -> typed, JSON-safe properties.
+"""The block at the head of a note -> typed, JSON-safe properties.
 
-YAML 1.2 core schema (https://yaml.org/spec/1.2.2/#103-core-schema): ``no`` and ``2026-05-26`` are
-strings. No tags, no code, and aliases may not blow the value up.
+Between lines of ``---`` it is YAML, between lines of ``+++`` TOML. YAML is read by the core schema of 1.2
+(https://yaml.org/spec/1.2.2/#103-core-schema): ``no`` and ``2026-05-26`` are strings. No tags, no code,
+and aliases may not blow the value up.
 """
 
 import math
@@ -12,6 +13,8 @@ from typing import Any
 
 import yaml
 
+from searchsvc.reading.toml_matter import read_toml
+
 _MAX_BYTES = 100_000
 _MAX_NODES = 10_000
 _MAX_DEPTH = 50
@@ -21,9 +24,9 @@ _MAX_DIGITS = 300
 _PROTECTED = {0x85: "\ue085", 0x2028: "\ue028", 0x2029: "\ue029"}
 """Line ends for libyaml, as in YAML 1.1, but neither for YAML 1.2 nor for Markdown."""
 _UNPROTECTED = {0: "\ufffd"} | {ord(stand_in): chr(code) for code, stand_in in _PROTECTED.items()}
-_OPENING = re.compile(r"---[ \t]*")
-_CLOSING = re.compile(r"(---|\.\.\.)[ \t]*")
-_FIRST_KEY = re.compile(r"\s*[^\s#][^:]*:(\s|$)")
+_OPENING = re.compile(r"(?:---|\+\+\+)[ \t]*")
+_CLOSING = {"-": re.compile(r"(?:---|\.\.\.)[ \t]*"), "+": re.compile(r"\+\+\+[ \t]*")}
+_FIRST_KEY = {"-": re.compile(r"\s*[^\s#][^:]*:(\s|$)"), "+": re.compile(r"\s*[\w.\"'-]+\s*=")}
 _CORE = "tag:yaml.org,2002:"
 
 
@@ -72,23 +75,24 @@ def read_front_matter(lines: tuple[str, ...]) -> FrontMatter:
     """
     if not lines or not _OPENING.fullmatch(lines[0]):
         return FrontMatter()
-    end = next((i for i in range(1, len(lines)) if _CLOSING.fullmatch(lines[i])), None)
+    kind = lines[0][0]
+    end = next((i for i in range(1, len(lines)) if _CLOSING[kind].fullmatch(lines[i])), None)
     if end is None:
         return FrontMatter()
-    source = "\n".join(lines[1:end]).translate(_PROTECTED)
+    source = "\n".join(lines[1:end])
     try:
-        return _parse(source, end + 1)
-    except (yaml.YAMLError, ValueError, OverflowError) as error:
-        looks_like_properties = any(_FIRST_KEY.match(line) for line in lines[1:end] if line.strip())
+        if len(source) > _MAX_BYTES:
+            raise ValueError(f"{len(source)} characters, at most {_MAX_BYTES} are read")
+        return _parse(source.translate(_PROTECTED), end + 1) if kind == "-" else _parse_toml(source, end + 1)
+    except (yaml.YAMLError, ValueError) as error:
+        looks_like_properties = any(_FIRST_KEY[kind].match(line) for line in lines[1:end] if line.strip())
         if not lines[1].strip() or not looks_like_properties:
             return FrontMatter()
-        return FrontMatter(lines=end + 1, problem=f"front matter is not read: {_explain(error)}")
+        return _unread(end + 1, error)
 
 
 def _parse(source: str, lines: int) -> FrontMatter:
     """Return the front matter of a block; none when its value is no mapping."""
-    if len(source) > _MAX_BYTES:
-        raise yaml.YAMLError(f"{len(source)} characters, at most {_MAX_BYTES} are read")
     loader = _CoreLoader(source)
     try:
         node = loader.get_single_node()
@@ -101,7 +105,10 @@ def _parse(source: str, lines: int) -> FrontMatter:
     if not isinstance(node, yaml.MappingNode):
         return FrontMatter()
     builder = _Builder()
-    properties = builder.build(node, 0)
+    try:
+        properties = builder.build(node, 0)
+    except yaml.YAMLError as error:
+        return _unread(lines, error)
     texts = {_clean(key.value): tuple(_texts(value)) for key, value in node.value if not _is_bool(value)}
     twice = sorted(set(builder.duplicates))[:_MAX_NAMED]
     return FrontMatter(
@@ -110,6 +117,21 @@ def _parse(source: str, lines: int) -> FrontMatter:
         texts={key: found for key, found in texts.items() if found},
         problem=f"front matter has duplicate keys: {', '.join(twice)}; the last one counts" if twice else "",
     )
+
+
+def _parse_toml(source: str, lines: int) -> FrontMatter:
+    properties = read_toml(source)
+    texts = {key: tuple(_written(value)) for key, value in properties.items() if not isinstance(value, bool)}
+    return FrontMatter(lines, properties, {key: found for key, found in texts.items() if found})
+
+
+def _written(value: Any) -> Iterator[str]:
+    """Yield the plain values in a value or in its lists as texts."""
+    if isinstance(value, list):
+        for item in value:
+            yield from _written(item)
+    elif not isinstance(value, dict) and str(value).strip():
+        yield str(value).lower() if isinstance(value, bool) else str(value).strip()
 
 
 def _is_bool(node: yaml.Node) -> bool:
@@ -162,7 +184,13 @@ class _Builder:
 
 
 def _scalar(node: yaml.ScalarNode) -> Any:
-    kind, text = node.tag.removeprefix(_CORE), node.value
+    try:
+        return _value(node.tag.removeprefix(_CORE), node.value)
+    except (ValueError, OverflowError) as error:
+        raise yaml.YAMLError("a value is not what its tag says") from error
+
+
+def _value(kind: str, text: str) -> Any:
     if kind == "str":
         return _clean(text)
     if kind == "null":
@@ -176,7 +204,11 @@ def _scalar(node: yaml.ScalarNode) -> Any:
         return number if math.isfinite(number) else text
     if kind == "int":
         return text
-    raise yaml.YAMLError(f"tag {node.tag} is not one of the core schema")
+    raise yaml.YAMLError(f"tag {kind} is not one of the core schema")
+
+
+def _unread(lines: int, error: Exception) -> FrontMatter:
+    return FrontMatter(lines=lines, problem=f"front matter is not read: {_explain(error)}")
 
 
 def _explain(error: Exception) -> str:
@@ -185,5 +217,5 @@ def _explain(error: Exception) -> str:
         return f"a character that YAML does not allow ({error.reason})"
     mark = getattr(error, "problem_mark", None)
     if mark is None:
-        return str(error) if isinstance(error, yaml.YAMLError) else "a value is not what its tag says"
+        return str(error)
     return f"line {mark.line + 2}: {getattr(error, 'problem', None) or 'bad YAML'}"

@@ -15,6 +15,8 @@ from searchsvc.config import Config
 
 _NEVER_READ = frozenset((".git", ".obsidian", ".hg", ".svn", ".trash"))
 _OWN_FILE = ".searchsvcignore"
+_ANY_FOLDER = re.compile(r"\*\*/+\s*$")
+_FINAL_SLASH = re.compile(r"(?<=[^!\s])/+\s*$")
 _MAX_RULE_BYTES = 200_000
 """Of an ignore file so much is obeyed."""
 
@@ -26,8 +28,8 @@ class IgnoreRules:
         self._root = root
         self._include_hidden = config.include_hidden
         self._files = (".gitignore", _OWN_FILE) if config.use_gitignore else (_OWN_FILE,)
-        self._base = _compile(config.ignore)
-        self._specs: dict[str, GitIgnoreSpec | None] = {}
+        self._base = _Rules(config.ignore)
+        self._known: dict[str, _Rules | None] = {}
 
     def skips(self, path: str, *, is_folder: bool) -> bool:
         """Tell whether an entry is left out, given that the folders above it are not.
@@ -37,17 +39,16 @@ class IgnoreRules:
         name = path.rsplit("/", 1)[-1]
         if name.startswith(".") and (not self._include_hidden or name.casefold() in _NEVER_READ):
             return True
-        if is_folder:
-            path += "/"
-        parts = path.rstrip("/").split("/")
+        path = path.rstrip("/")
+        parts = path.split("/")
         for depth in range(len(parts) - 1, -1, -1):
             folder = "/".join(parts[:depth])
-            spec = self._spec(folder)
-            if spec is not None:
-                verdict = spec.check_file(path[len(folder) + 1 if folder else 0 :]).include
+            rules = self._rules(folder)
+            if rules is not None:
+                verdict = rules.verdict(path[len(folder) + 1 if folder else 0 :], is_folder=is_folder)
                 if verdict is not None:
-                    return bool(verdict)
-        return bool(self._base.match_file(path))
+                    return verdict
+        return bool(self._base.verdict(path, is_folder=is_folder))
 
     def hides(self, path: str) -> bool:
         """Tell whether a file is left out by its own name or by any folder above it."""
@@ -57,11 +58,11 @@ class IgnoreRules:
             path, is_folder=False
         )
 
-    def _spec(self, folder: str) -> GitIgnoreSpec | None:
-        if folder not in self._specs:
+    def _rules(self, folder: str) -> "_Rules | None":
+        if folder not in self._known:
             lines = [line for name in self._files for line in self._lines(folder, name)]
-            self._specs[folder] = _compile(lines) if lines else None
-        return self._specs[folder]
+            self._known[folder] = _Rules(lines) if lines else None
+        return self._known[folder]
 
     def _lines(self, folder: str, name: str) -> list[str]:
         file = self._root / folder / name
@@ -75,6 +76,23 @@ class IgnoreRules:
         if len(data) > _MAX_RULE_BYTES:
             data = data[: data.rfind(b"\n") + 1]
         return data.decode("utf-8-sig", errors="replace").replace("\r\n", "\n").split("\n")
+
+
+class _Rules:
+    """The patterns of one folder.
+
+    To pathspec a slash at the end of a pattern means what lies in a folder. So ``notes/**/`` would take in
+    the files right in ``notes``; and asked about a folder it gives the match a lower rank, so that ``*``
+    would beat the ``!*/`` that follows it.
+    """
+
+    def __init__(self, lines: Sequence[str]) -> None:
+        self._for_files = _compile([_ANY_FOLDER.sub("**/*/", line) for line in lines])
+        self._for_folders = _compile([_FINAL_SLASH.sub("", line) for line in lines])
+
+    def verdict(self, path: str, *, is_folder: bool) -> bool | None:
+        """Tell whether a path is left out, by the last pattern that it matches; none when it matches none."""
+        return (self._for_folders if is_folder else self._for_files).check_file(path).include
 
 
 def _compile(lines: Sequence[str]) -> GitIgnoreSpec:

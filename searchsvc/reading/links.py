@@ -14,7 +14,7 @@ from urllib.parse import unquote
 from markdown_it.common.utils import normalizeReference, unescapeAll
 
 from searchsvc.items import Image, Link
-from searchsvc.reading.structure import Structure, plain_text
+from searchsvc.reading.structure import ATTRIBUTES, Structure, plain_text
 
 NOTE_SUFFIXES = (".md", ".markdown", ".mdx", ".qmd")
 IMAGE_STUB = "image:"
@@ -81,8 +81,8 @@ def read_references(structure: Structure, *, signs: tuple[str, ...] = _SIGNS) ->
         if not any(sign in content for sign in signs):
             continue
         if not block.html:
-            content = _blank_code(content)
-        content = _blank_comments(content)
+            content = _blank_between(_blank_code(content), "%%", "%%")
+        content = _blank_between(content, "<!--", "-->")
         _Scan(block.content, content, block.line, structure.references, found).run(html=block.html)
     return found
 
@@ -135,13 +135,15 @@ def _blank_code(content: str) -> str:
     return "".join([*pieces, content[done:]])
 
 
-def _blank_comments(content: str) -> str:
+def _blank_between(content: str, opening: str, closing: str) -> str:
+    """Replace comments by spaces; the shortest are ``<!-->`` and ``%%%%``."""
     pieces, done = [], 0
-    start = content.find("<!--")
-    while start >= 0 and (stop := content.find("-->", start + 2)) >= 0:
-        pieces += [content[done:start], _blank(content[start : stop + 3])]
-        done = stop + 3
-        start = content.find("<!--", done)
+    start = content.find(opening)
+    while start >= 0 and (stop := content.find(closing, start + 2)) >= 0:
+        stop += len(closing)
+        pieces += [content[done:start], _blank(content[start:stop])]
+        done = stop
+        start = content.find(opening, done)
     return "".join([*pieces, content[done:]])
 
 
@@ -192,9 +194,10 @@ class _Scan:
         return self.first_line + bisect_right(self.line_ends, position)
 
     def _tags(self) -> list[str]:
-        """Return inline tags; a number alone is none."""
+        """Return inline tags; a number alone is none, nor is an id among attributes."""
         text = _WIKILINK.sub(" ", self.content) if "[[" in self.content else self.content
         text = _HTML_TAG.sub(" ", text) if "<" in text else text
+        text = ATTRIBUTES.sub(" ", text) if "{" in text else text
         names = [match.group(1).strip("/") for match in _TAG.finditer(text)]
         return [name for name in names if name and not name.isdigit()]
 
@@ -209,22 +212,23 @@ class _Scan:
     def wikilinks(self) -> Iterator[tuple[int, Link | Image]]:
         """Yield wikilinks and embedded images with their places."""
         for match in _WIKILINK.finditer(self.content):
-            if _is_escaped(self.content, match.start()) or _is_escaped(self.content, match.start(2) - 2):
+            embed = bool(match.group(1)) and not _is_escaped(self.content, match.start())
+            if _is_escaped(self.content, match.start(2) - 2):
                 continue
             inside = self.source[match.start(2) : match.end(2)]
             written, *alias = _ALIAS_BAR.split(inside, maxsplit=1)
             target, _, fragment = written.partition("#")
             target, text = target.strip(), alias[0].strip() if alias else ""
             line = self._line(match.start())
-            if _suffix(target) in _IMAGE_SUFFIXES or (match.group(1) and target.startswith(IMAGE_STUB)):
-                if match.group(1):
+            if _suffix(target) in _IMAGE_SUFFIXES or (embed and target.startswith(IMAGE_STUB)):
+                if embed:
                     raw = self.source[match.start() : match.end()]
                     yield match.start(), Image(source=target, line=line, alt=text, raw=raw)
             elif (target or fragment.strip()) and not is_attachment(target, wiki=True):
                 heading, block = _fragment(fragment)
                 yield match.start(), Link(
                     target=target, heading=heading, block=block, text=text, line=line,
-                    embed=bool(match.group(1)), wiki=True,
+                    embed=embed, wiki=True,
                 )  # fmt: skip
 
     def _markdown(self) -> Iterator[tuple[int, Link | Image]]:

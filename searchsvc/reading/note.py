@@ -10,6 +10,7 @@ from searchsvc.reading.metadata import read_metadata
 from searchsvc.reading.pages import read_pages
 from searchsvc.reading.sections import INTRO, make_sections
 from searchsvc.reading.structure import read_structure
+from searchsvc.reading.targets import named_headings
 
 _LINES_AHEAD = 20
 _BETWEEN_TAGS = re.compile(r"[,\s]+")
@@ -30,7 +31,7 @@ def parse_note(path: str, text: Text) -> Note:
     body_start = front.lines + 1
     structure = read_structure(text.lines, body_start)
     pages = read_pages(text.lines, front.properties)
-    sections = make_sections(text.lines, structure.headings, body_start, pages)
+    sections = make_sections(text.lines, named_headings(structure), body_start, pages)
     references = read_references(structure)
     return Note(
         path=path,
@@ -101,7 +102,7 @@ def _tags(front: FrontMatter, inline: list[str]) -> tuple[str, ...]:
             written += texts if is_list else _BETWEEN_TAGS.split(texts[0])
     distinct: dict[str, str] = {}
     for tag in [*written, *inline]:
-        name = tag.lstrip("#")
+        name = tag.lstrip("#").strip("/")
         if name:
             distinct.setdefault(name.casefold(), name)
     return tuple(distinct.values())

@@ -11,6 +11,7 @@ from searchsvc.reading.note import note_title
 from searchsvc.reading.pages import Pages, read_pages
 from searchsvc.reading.sections import NO_PAGES, make_sections
 from searchsvc.reading.structure import Structure, plain_text, read_structure
+from searchsvc.reading.targets import named_headings
 from searchsvc.tokens import cost
 
 _MAX_SUMMARY = 160
@@ -73,7 +74,7 @@ def outline_of(path: str, text: Text) -> Outline:
     front = read_front_matter(lines)
     structure = read_structure(lines, front.lines + 1)
     pages = read_pages(lines, front.properties)
-    sections = make_sections(lines, structure.headings, front.lines + 1, pages)
+    sections = make_sections(lines, named_headings(structure), front.lines + 1, pages)
     costs = tuple(cost("\n".join(lines[s.line_start - 1 : s.line_end])) for s in sections)
     head = sections[0].line_start - 1 if sections else len(lines)
     return Outline(

@@ -9,7 +9,7 @@ from markdown_it import MarkdownIt
 from markdown_it.common.utils import mdTrim
 from markdown_it.rules_block import StateBlock
 
-_BEGINNERS = frozenset("`~>-_*+#<=0123456789")
+_BEGINNERS = frozenset("`~>-_*+#<=$%0123456789")
 """What the lines begin with that start a block inside a paragraph or turn it into a heading."""
 _REFERENCE = "["
 _MAX_INDENT = 3

@@ -48,7 +48,7 @@ def make_sections(
                 line_end=line_end,
                 subtree_end=subtree_ends[number],
                 anchor=anchors.unique(base) if base else "",
-                custom_anchor=heading.custom_anchor,
+                custom_anchor=" ".join(heading.names),
                 pages=pages.of(lines, heading.line_start, line_end),
             )
         )

@@ -2,22 +2,28 @@
 
 CommonMark by markdown-it-py with inline rules off: structure needs blocks only, and inline rules cost
 most of the time. Only headings of the document itself count; those in quotes and lists end no section.
+Tables are paragraphs here, but for a line below one, which makes no heading of it.
 """
 
 import re
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from searchsvc.items import CodeBlock
+from searchsvc.reading.asides import add_aside_rule
 from searchsvc.reading.prose import add_prose_rule
 
 _INLINE_MARKUP = re.compile(r"[\\`*_\[\]<>&!~]")
 _WIKILINK = re.compile(r"!?\[\[([^\[\]|]*)(?:\\?\|([^\[\]]*))?\]\]")
-_ATTRIBUTES = re.compile(r"\{:?\s{0,9}#([^\s{}]+)[^{}]*\}")
+ATTRIBUTES = re.compile(r"""\{:?\s{0,9}((?:[.#][^\s{}]++|[\w-]++=(?:"[^"{}]*"|[^\s"{}]++)|-)\s{0,9})+\}""")
+_ID_ATTRIBUTE = re.compile(r"[{\s:]#([^\s{}]+)")
+_BAR = re.compile(r"(?<!\\)\|")
+_TABLE_LINE = re.compile(r"\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?")
 _MAX_INLINE = 2_000
 _MAX_NESTING = 200
 """Blocks in blocks; a list counts twice. The parser drops what is deeper, and all that follows it."""
@@ -33,8 +39,9 @@ class Heading:
 
     level: int
     title: str
-    """Plain text; a trailing ``{#id}`` is taken off."""
-    custom_anchor: str
+    """Plain text; trailing attributes such as ``{#id .class}`` are taken off."""
+    names: tuple[str, ...]
+    """Ids by which links may call it, beside that made of its title."""
     line_start: int
     line_end: int
     """Later than the start for underlined headings."""
@@ -47,7 +54,7 @@ class Block:
     line: int
     """Of its first character."""
     content: str
-    """Without the marks of quotes and lists around it."""
+    """Without the marks of quotes and lists around it, and not of what stands in a comment."""
     html: bool = False
 
 
@@ -56,6 +63,8 @@ class Structure:
     """The blocks of one note, in file order."""
 
     headings: list[Heading] = field(default_factory=list)
+    inner_headings: list[tuple[int, str]] = field(default_factory=list)
+    """Line and plain text of headings inside quotes and lists."""
     blocks: list[Block] = field(default_factory=list)
     code: list[CodeBlock] = field(default_factory=list)
     references: dict[str, str] = field(default_factory=dict)
@@ -70,20 +79,47 @@ def read_structure(lines: tuple[str, ...], first_line: int) -> Structure:
     for label in [label for label in references if label.startswith(_FOOTNOTE)]:
         del references[label]
     structure = Structure(references={label: entry["href"] for label, entry in references.items()})
+    comments = 0
     for number, token in enumerate(tokens):
+        if token.type in ("comment_open", "comment_close"):
+            comments += token.nesting
         if token.map is None:
             continue
         line = token.map[0] + first_line
-        if token.type == "inline":
+        if token.type in ("fence", "code_block"):
+            structure.code.append(_code(token, line, lines))
+        elif comments:
+            continue
+        elif token.type == "inline":
             structure.blocks.append(Block(line=line, content=token.content))
         elif token.type == "html_block":
             structure.blocks.append(Block(line=line, content=token.content, html=True))
-        elif token.type in ("fence", "code_block"):
-            structure.code.append(_code(token, line, lines))
-        elif token.type == "heading_open" and token.level == 0:
-            source = tokens[number + 1].content
-            structure.headings.append(_heading(token, source, line, environment))
+        elif token.type == "heading_open" and not _ends_in_table(source := tokens[number + 1].content):
+            heading = _heading(token, source, line, environment)
+            if token.level == 0:
+                structure.headings.append(heading)
+            else:
+                structure.inner_headings.append((line, heading.title))
     return structure
+
+
+def _ends_in_table(source: str) -> bool:
+    """Tell whether text that is underlined is a table, or ends in one: then the line is none of a heading.
+
+    A table begins with a row and a line of as many cells of dashes, and runs to the end of the paragraph.
+    """
+    if "|" not in source or "\n" not in source:
+        return False
+    return any(
+        _TABLE_LINE.fullmatch(below.strip()) and _cells(above) == _cells(below)
+        for above, below in pairwise(source.split("\n"))
+    )
+
+
+def _cells(row: str) -> int:
+    """Return how many cells a row of a table has; bars at its ends are optional."""
+    pieces = _BAR.split(row.strip())
+    return len(pieces) - (not pieces[0]) - (not pieces[-1])
 
 
 def _code(token: Token, line: int, lines: tuple[str, ...]) -> CodeBlock:
@@ -97,13 +133,13 @@ def _code(token: Token, line: int, lines: tuple[str, ...]) -> CodeBlock:
 def _heading(token: Token, source: str, line: int, environment: Environment) -> Heading:
     span = token.map or [0, 1]
     brace = source.rfind("{") if source.endswith("}") else -1
-    attributes = _ATTRIBUTES.fullmatch(source, brace) if brace >= 0 else None
+    attributes = ATTRIBUTES.fullmatch(source, brace) if brace >= 0 else None
     if attributes:
         source = source[:brace]
     return Heading(
         level=int(token.tag[1]),
         title=plain_text(source, environment),
-        custom_anchor=attributes.group(1) if attributes else "",
+        names=tuple(_ID_ATTRIBUTE.findall(attributes.group())) if attributes else (),
         line_start=line,
         line_end=line + span[1] - span[0] - 1,
     )
@@ -140,6 +176,7 @@ def _show(token: Token, pieces: list[str]) -> None:
 def _block_parser() -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"maxNesting": _MAX_NESTING})
     parser.core.ruler.enableOnly(["normalize", "block"])
+    add_aside_rule(parser)
     add_prose_rule(parser)
     return parser
 

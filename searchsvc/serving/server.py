@@ -23,6 +23,7 @@ from searchsvc.config import Config, with_imports
 from searchsvc.errors import SearchError
 from searchsvc.serving.desk import Desk, Desks
 from searchsvc.serving.resources import add_resources
+from searchsvc.serving.stdio import standard_streams
 from searchsvc.serving.tool import Tool
 from searchsvc.serving.toolsets import choose, instructions, is_served
 
@@ -55,6 +56,12 @@ class Server(MCPServer[Desk]):
         self._parameters: dict[str, dict[str, Any]] = {
             listed.name: listed.parameters["properties"] for listed in self.listed_tools()
         }
+
+    async def run_stdio_async(self) -> None:
+        """Serve over stdin and stdout until the client closes them."""
+        async with standard_streams() as (requests, replies):
+            options = self._lowlevel_server.create_initialization_options()
+            await self._lowlevel_server.run(requests, replies, options)
 
     def listed_tools(self) -> list[Any]:
         """Return the tools with their schemas, in the order in which they are listed."""
@@ -129,7 +136,7 @@ def _read_text(value: Any, schema: dict[str, Any]) -> Any:
         return value
     try:
         return json.loads(value)
-    except ValueError:
+    except (ValueError, RecursionError):
         return value
 
 

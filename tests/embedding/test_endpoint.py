@@ -338,6 +338,8 @@ def test_a_redirect_is_not_followed_and_only_its_host_named():
             "text/html that is not",
         ),
         (Reply(200, b"[" * 100_000), Kind.SYSTEMIC, "not JSON"),
+        (Reply(200, b'{"data": [{"embedding": [0.1,'), Kind.UNCLEAR, "not JSON"),
+        (Reply(200, b"\n"), Kind.UNCLEAR, "not JSON"),
         (Reply(200, {"data": [1] * 50}, is_cut=True), Kind.TRANSIENT, "breaks off"),
         (Reply(404, {"detail": "Not Found"}), Kind.SYSTEMIC, "tried http://127.*/v1/embeddings.*ends in /v1"),
         (Reply(400, b"x" * 1_000_000), Kind.CONTENT, "answered 400: x+"),

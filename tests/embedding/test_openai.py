@@ -81,7 +81,14 @@ def without_index(request):
     return Reply(body={"data": [{"embedding": vector_of(text)} for text in request.texts]})
 
 
-@pytest.mark.parametrize("shape", [shuffled, packed, without_index])
+def counted_from_one_in_text(request):
+    body = shuffled(request).body
+    for item in body["data"]:
+        item["index"] = str(item["index"] + 1)
+    return Reply(body=body)
+
+
+@pytest.mark.parametrize("shape", [shuffled, packed, without_index, counted_from_one_in_text])
 def test_vectors_are_placed_by_index_and_decoded_by_what_came(opened, shape):
     with FaultServer(shape) as server:
         rows = list(opened(server).encode_passages(TEXTS))
@@ -129,7 +136,7 @@ def test_dimensions_that_a_server_ignores_are_an_error_with_both_numbers(opened)
         (Reply(200, {"data": [{"embedding": "???", "index": 0}]}), "no list of numbers"),
         (Reply(200, {"data": [{"embedding": [], "index": 0}]}), "an empty vector"),
         (Reply(200, {"data": [{"embedding": [0.0, 0.0], "index": 0}]}), "or is zero"),
-        (Reply(200, {"data": [{"embedding": [1.0], "index": 1}]}), "index is not each place once"),
+        (Reply(200, {"data": [{"embedding": [1.0], "index": 2}]}), "index is not each place once"),
         (Reply(200, {"data": []}), "0 vectors for 1 texts"),
         (Reply(400, {"detail": "too many inputs"}), "answered 400: too many inputs"),
     ],

@@ -316,7 +316,21 @@ def with_nan(request):
     return Reply(body=openai_body(rows))
 
 
-@pytest.mark.parametrize("fault", [with_nan, where_text("bbb", Reply(500, {"error": "what a pity"}))])
+def with_null(request):
+    return Reply(body=openai_body([None if "bbb" in text else vector_of(text) for text in request.texts]))
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        with_nan,
+        with_null,
+        where_text("bbb", Reply(500, {"error": "what a pity"})),
+        where_text("bbb", Reply(200, b"null")),
+        where_text("bbb", Reply(200, {"detail": "what a pity"})),
+        where_text("bbb", Reply(200, b'{"data": [{"embedding": [0.1,')),
+    ],
+)
 def test_one_bad_text_among_many_is_found_in_few_requests(opened, fault):
     here = opened(fault)
     texts = [*words(20), "bbb", *words(11, 20)]
