@@ -6,7 +6,7 @@ Needs no index. Each method answers one reading tool; all but ``frontmatter`` pa
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from itertools import islice
 from typing import Any
 
@@ -202,9 +202,11 @@ class Documents:
         if passage is None and are_there:
             passage = whole_or_lines(source, source.location, lines, manner, notes)
         passages = [passage] if passage else []
+        # Without the section that was asked for: it would win over the lines, and come again for ever.
+        repeat = partial(as_call, "read_md_with_images", uri=source.location)
         then = Continuation(
-            lambda rest: as_call("read_md_with_images", uri=uri, **_lines_of(rest[0])),
-            lambda at, line: f"same call with line_range=[{line}, {passages[at].last}]",
+            lambda rest: repeat(**_lines_of(rest[0])),
+            lambda at, line: repeat(line_range=[line, passages[at].last]),
         )
         return assemble(passages, notes, then, budget=budget, max_images=max_images)
 

@@ -625,3 +625,17 @@ def test_large_and_binary_files_are_named(vault, desk):
     with pytest.raises(SearchError, match="binary"):
         desk.tree("binary.md")
     assert "Other words." in desk.get_documents(["binary.md", "sub/guide.md"]).text
+
+
+@pytest.mark.parametrize("asked", [{"uri": "a.md#b"}, {"uri": "a.md", "section": "b"}])
+def test_the_call_for_the_rest_of_a_section_goes_on_behind_what_was_shown(
+    tmp_path: Path, asked: dict[str, str]
+) -> None:
+    text = "\n".join(["# A", "## B", *(f"line {number} of a long section" for number in range(200))])
+    (tmp_path / "a.md").write_text(text, encoding="utf-8")
+    desk = make_desk(tmp_path)
+    reply = desk.read_md_with_images(**asked, max_tokens=300)
+    match = re.search(r'read_md_with_images\(uri="(.*?)", line_range=\[(\d+), (\d+)\]\)', reply.text)
+    assert match and int(match[2]) == reply.rows[-1]["lines"][1] + 1
+    rest = desk.read_md_with_images(match[1], line_range=[int(match[2]), int(match[3])], max_tokens=300)
+    assert rest.rows[0]["lines"][0] == int(match[2])
