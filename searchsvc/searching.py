@@ -26,7 +26,7 @@ from searchsvc.ranking.hits import Row, addresses, fetch, make_hits
 from searchsvc.ranking.lexical import Terms
 from searchsvc.ranking.phrases import quoted
 from searchsvc.ranking.vector import VectorScores, trust_in, vector_scores
-from searchsvc.tokens import Tokenizer
+from searchsvc.tokens import STOP_WORDS, Tokenizer, fold
 from searchsvc.vault import Vault
 
 _MAX_QUERIES = 8
@@ -196,7 +196,7 @@ class Searcher:
             rankings.append(
                 fuse(
                     corpus,
-                    self._terms(query, [term for term, _ in pairs]),
+                    self._terms(query, pairs),
                     self._vector(corpus, embedder, query),
                     mode=request.mode,
                     allowed=mask,
@@ -206,12 +206,18 @@ class Searcher:
             )
         return join(rankings), words
 
-    def _terms(self, query: str, line: list[str]) -> Terms:
-        """Leave out the function words of the question's language, unless there is nothing else."""
-        if not line:
+    def _terms(self, query: str, pairs: Sequence[tuple[str, str]]) -> Terms:
+        """Take terms with their words; do not count function words, unless there is nothing else.
+
+        English ones are known by the word as well: the stem of some, such as "does", is another word.
+        """
+        if not pairs:
             return Terms()
+        line = [term for term, _ in pairs]
         dropped = self._function_terms.get(language_of_question(query), frozenset())
-        counted = [term for term in line if term not in dropped] or line
+        counted = [
+            term for term, word in pairs if term not in dropped and fold(word) not in STOP_WORDS
+        ] or line
         asks = query.rstrip(_CLOSING).endswith(_QUESTION_MARKS)
         phrases = (tuple(term for term, _ in self._tokenizer.query_terms(text)) for text in quoted(query))
         return Terms(

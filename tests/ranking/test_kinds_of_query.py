@@ -88,3 +88,18 @@ def test_what_a_section_holds_counts_once_and_by_idf(tmp_path):
             gain = asked.scores[asked.ordinals == ordinal] - plain.scores[plain.ordinals == ordinal]
             assert gain[0] == pytest.approx(HELD_WEIGHT * share, abs=1e-6)
         assert held[small.ordinal("dog.md#collar")] == 0
+
+
+def test_a_function_word_is_told_by_its_spelling_where_its_stem_is_another_word(tmp_path):
+    write_notes(
+        tmp_path / "notes",
+        {
+            "deer.md": "# Deer\n\n## Doe\n\nThe doe, a deer; a doe runs.\n",
+            "pump.md": "# Pump\n\n## Parts\n\nThe pump lifts water.\n",
+        },
+    )
+    service = open_service(tmp_path / "notes", tmp_path / "data")
+    service.index()
+    assert service.search("What does the pump lift", mode="lexical").hits[0].id == "pump.md#parts"
+    assert [hit.path for hit in service.search("what does the pump", mode="lexical").hits] == ["pump.md"] * 2
+    assert service.search("a doe", mode="lexical").hits[0].id == "deer.md#doe"
