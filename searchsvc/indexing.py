@@ -3,9 +3,11 @@
 Joins reading, tokens and index. Reading and tokenising go to worker processes when there is enough to do.
 """
 
+import gc
 import hashlib
 import multiprocessing
 import os
+import stat
 import sys
 import threading
 import time
@@ -18,7 +20,6 @@ from dataclasses import dataclass, field
 from functools import cache
 from multiprocessing.context import SpawnContext, SpawnProcess
 from multiprocessing.process import BaseProcess
-from pathlib import PurePosixPath
 from types import MappingProxyType, ModuleType
 from typing import Any, Protocol
 
@@ -292,6 +293,22 @@ def make_tokenizer(stemming: bool) -> Tokenizer:
     return Tokenizer(stemming=stemming)
 
 
+@contextmanager
+def _collector_paused() -> Iterator[None]:
+    """Keep the garbage collector from running, if it was on; reading makes much and no cycles.
+
+    It would go through all that was made again and again, to find nothing.
+    """
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+@_collector_paused()
 def read_batch(
     root: Root, config: Config, paths: Sequence[str], known: Known = MappingProxyType({})
 ) -> tuple[Batch, list[Problem]]:
@@ -303,11 +320,11 @@ def read_batch(
     touched = []
     for path in paths:
         try:
-            stat = _settled(root, path)
+            state = _settled(root, path)
             data = read_bytes(Place(root=root, path=path), config)
             digest = hashlib.sha256(data).hexdigest()
             if path in known and known[path].digest == digest:
-                touched.append(Touched(path, signature(stat), stat.st_mtime))
+                touched.append(Touched(path, signature(state), state.st_mtime))
                 continue
             note = read_note(path, data)
         except FileNotFoundError:
@@ -317,7 +334,7 @@ def read_batch(
             digest, note = "", Note(path=path, title=stem(path), lines=(), sections=())
             problems.append(Problem(path=path, reason=_reason(path, error)))
         problems += [Problem(path=path, reason=reason, skipped=False) for reason in note.problems]
-        builder.add(note, signature=signature(stat), digest=digest, modified=stat.st_mtime)
+        builder.add(note, signature=signature(state), digest=digest, modified=state.st_mtime)
     batch = builder.finish()
     batch.touched += touched
     return batch, problems
@@ -329,15 +346,17 @@ def _settled(root: Root, path: str) -> os.stat_result:
     A file that has become a symbolic link, or lies behind one, counts as gone: the walk finds what it
     points at under its own name, or not at all.
     """
-    place = PurePosixPath(path)
-    if any((root.path / step).is_symlink() for step in (place, *place.parents[:-1])):
-        raise FileNotFoundError(path)
-    stat = (root.path / path).lstat()
-    age = time.time_ns() - max(stat.st_mtime_ns, stat.st_ctime_ns)
+    file = str(root.path)
+    for name in path.split("/"):
+        file = os.path.join(file, name)
+        state = os.lstat(file)
+        if stat.S_ISLNK(state.st_mode):
+            raise FileNotFoundError(path)
+    age = time.time_ns() - max(state.st_mtime_ns, state.st_ctime_ns)
     if 0 <= age < _CLOCK_TICK_NS:
         time.sleep((_CLOCK_TICK_NS - age) / 1e9)
-        stat = (root.path / path).lstat()
-    return stat
+        state = os.lstat(file)
+    return state
 
 
 def _reason(path: str, error: Exception) -> str:

@@ -66,6 +66,7 @@ _ARABIC_ARTICLE = re.compile(r"(?:[وبكف]?ال|لل)(?=\w{3})")
 _MAX_WORD = 80
 _MAX_REMEMBERED = 32
 _MAX_SEEN = 500_000
+_MAX_PIECES = 200_000
 _MAX_QUERY = 10_000
 _PLAIN_WORD = re.compile(rf"[^\W_{_UNSPACED}]+")
 
@@ -99,6 +100,7 @@ class Tokenizer:
     def __init__(self, *, stemming: bool = True) -> None:
         self._stem = _english_stemmer() if stemming else str
         self._seen: dict[str, tuple[str, ...]] = {}
+        self._pieces: dict[str, tuple[str, ...]] = {}
         self.settings = f"{VERSION}{'+english' if stemming else ''}"
         """Changes whenever the same text would give other terms."""
 
@@ -115,6 +117,20 @@ class Tokenizer:
                 self._seen.clear()
             if len(word) <= _MAX_REMEMBERED:
                 self._seen[word] = found
+        return found
+
+    def topic_terms(self, piece: str) -> tuple[str, ...]:
+        """Return the terms, without stop words, of one of the pieces of a text between its blanks.
+
+        No word spans a blank, so those of its pieces are the terms of a text.
+        """
+        found = self._pieces.get(piece)
+        if found is None:
+            found = tuple([term for term in self.terms(piece) if term not in STOP_WORDS])
+            if len(self._pieces) >= _MAX_PIECES:
+                self._pieces.clear()
+            if len(piece) <= _MAX_REMEMBERED:
+                self._pieces[piece] = found
         return found
 
     def query_terms(self, text: str) -> list[tuple[str, str]]:

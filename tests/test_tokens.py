@@ -142,3 +142,19 @@ def test_cost_of_known_kinds_of_text() -> None:
 def test_no_word_spans_a_blank(parts, blank):
     text = blank.join(parts)
     assert words(text) == [word for piece in text.split() for word in words(piece)]
+
+
+@given(st.lists(WORDS, max_size=6).map(" ".join))
+def test_terms_of_pieces_are_those_of_the_text_without_stop_words(text):
+    tokenizer = Tokenizer()
+    expected = [term for term in tokenizer.terms(text) if term not in STOP_WORDS]
+    for _ in range(2):
+        assert [term for piece in text.split() for term in tokenizer.topic_terms(piece)] == expected
+
+
+def test_pieces_are_forgotten_when_they_are_too_many(monkeypatch):
+    monkeypatch.setattr("searchsvc.tokens._MAX_PIECES", 2)
+    tokenizer = Tokenizer()
+    for _ in range(2):
+        found = [tokenizer.topic_terms(piece) for piece in ("red", "green", "the", "blue", "x" * 50)]
+        assert found == [("red",), ("green",), (), ("blue",), ("x" * 50,)]

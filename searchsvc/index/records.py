@@ -16,7 +16,7 @@ import numpy as np
 from searchsvc.index.postings import Field, Stream
 from searchsvc.items import Metadata, Note, Section
 from searchsvc.languages import CODES, language_of
-from searchsvc.tokens import STOP_WORDS, Tokenizer, cost
+from searchsvc.tokens import Tokenizer, cost
 
 FIELDS: dict[str, Field] = {
     "title": Field(weight=1.2, b=0.6),
@@ -151,7 +151,7 @@ class _Ids(dict[str, int]):
 class _Pieces(dict[str, tuple[int, ...]]):
     """Ids of the terms, without stop words, of each piece of text between blanks.
 
-    No word spans a blank, and most pieces repeat: a look-up takes a fraction of the time of a pattern.
+    Most pieces repeat, and a look-up takes a fraction of the time of a pattern.
     """
 
     def __init__(self, tokenizer: Tokenizer, ids: _Ids) -> None:
@@ -159,8 +159,8 @@ class _Pieces(dict[str, tuple[int, ...]]):
         self._ids = ids
 
     def __missing__(self, piece: str) -> tuple[int, ...]:
-        ids, terms = self._ids, self._tokenizer.terms(piece)
-        found = self[piece] = tuple([ids[term] for term in terms if term not in STOP_WORDS])
+        ids = self._ids
+        found = self[piece] = tuple([ids[term] for term in self._tokenizer.topic_terms(piece)])
         return found
 
 

@@ -113,15 +113,17 @@ def read_bytes(place: Place, config: Config, max_bytes: int = 0) -> bytes:
     """
     limit = max_bytes or config.max_file_bytes
     flags = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0)
+    file = str(place.file)
     try:
-        number = os.open(place.file, flags | getattr(os, "O_NONBLOCK", 0))
+        number = os.open(file, flags | getattr(os, "O_NONBLOCK", 0))
         with open(number, "rb") as stream:
             found = os.fstat(number)
-            if not stat.S_ISREG(found.st_mode) or os.path.realpath(place.file) != str(place.file):
+            if not stat.S_ISREG(found.st_mode) or os.path.realpath(file) != file:
                 raise AccessDenied(f"{place.path}: is a link or no file by now")
             if found.st_size > limit:
                 raise ReadingError(f"{place.path}: {found.st_size:,} bytes, at most {limit:,} are read")
-            return stream.read(limit)
+            # Room is made for as much as is asked for, which takes longer than reading a note.
+            return stream.read(found.st_size or limit)
     except OSError as error:
         raise ReadingError(f"{place.path}: cannot be read: {error.strerror}") from error
 

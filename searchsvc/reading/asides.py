@@ -5,7 +5,6 @@ CommonMark knows neither; Obsidian, Pandoc and GitHub draw the one, Obsidian hid
 the data that plugins keep at the end of a note. What is opened and never closed is text.
 """
 
-from markdown_it import MarkdownIt
 from markdown_it.rules_block import StateBlock
 
 _FORMULA = "$$"
@@ -13,13 +12,7 @@ _COMMENT = "%%"
 _MARKS = (_FORMULA, _COMMENT)
 
 
-def add_aside_rule(parser: MarkdownIt) -> None:
-    """Put the rule before that for fences, which may stand in a comment."""
-    interrupted = ["paragraph", "reference", "blockquote", "list"]
-    parser.block.ruler.before("fence", "aside", _aside, {"alt": interrupted})
-
-
-def _aside(state: StateBlock, start_line: int, end_line: int, silent: bool) -> bool:
+def aside(state: StateBlock, start_line: int, end_line: int, silent: bool) -> bool:
     """Add a formula as one token, and a comment as the blocks in it between two tokens."""
     if not state.src.startswith(_MARKS, state.bMarks[start_line] + state.tShift[start_line]):
         return False

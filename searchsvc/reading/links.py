@@ -52,6 +52,7 @@ _DESTINATION = re.compile(
 _LABEL = re.compile(r"\[([^\[\]]{0,999})\]")
 _TAG = re.compile(r"""(?<!\S)#([^\s\u2000-\u206f\u2e00-\u2e7f\u3000-\u303f\uff00-\uff0f!-,.:-@\[-^`{-~]+)""")
 """As Obsidian reads tags: up to a blank or punctuation other than ``_``, ``-`` and ``/``."""
+_LINE_END = re.compile("\n")
 _MAX_LABEL = 999
 
 
@@ -106,7 +107,7 @@ def _suffix(target: str) -> str:
 
 
 def _blank(text: str) -> str:
-    return re.sub(r"[^\n]", " ", text)
+    return "\n".join([" " * len(line) for line in text.split("\n")])
 
 
 def _blank_code(content: str) -> str:
@@ -137,8 +138,10 @@ def _blank_code(content: str) -> str:
 
 def _blank_between(content: str, opening: str, closing: str) -> str:
     """Replace comments by spaces; the shortest are ``<!-->`` and ``%%%%``."""
-    pieces, done = [], 0
     start = content.find(opening)
+    if start < 0:
+        return content
+    pieces, done = [], 0
     while start >= 0 and (stop := content.find(closing, start + 2)) >= 0:
         stop += len(closing)
         pieces += [content[done:start], _blank(content[start:stop])]
@@ -166,18 +169,21 @@ class _Scan:
         self.first_line = line
         self.references = references
         self.found = found
-        self.line_ends = [match.start() for match in re.finditer("\n", content)]
+        self.line_ends = [match.start() for match in _LINE_END.finditer(content)]
 
     def run(self, *, html: bool) -> None:
         links: list[tuple[int, Link]] = []
-        images: list[tuple[int, Image]] = [*self._html_images()]
+        images: list[tuple[int, Image]] = [*self._html_images()] if "<" in self.content else []
         if not html:
-            for position, item in [*self.wikilinks(), *self._markdown()]:
+            wiki = self.wikilinks() if "[[" in self.content else ()
+            markdown = self._markdown() if self.references or "](" in self.content else ()
+            for position, item in [*wiki, *markdown]:
                 if isinstance(item, Link):
                     links.append((position, item))
                 else:
                     images.append((position, item))
-            self.found.tags += self._tags()
+            if "#" in self.content:
+                self.found.tags += self._tags()
         self.found.links += [link for _, link in sorted(links, key=lambda pair: pair[0])]
         self.found.images += [image for _, image in sorted(images, key=lambda pair: pair[0])]
 
@@ -236,10 +242,10 @@ class _Scan:
         content, stack, skip_to = self.content, list[int](), 0
         dead = 0  # so many of the outermost brackets hold a link already
         for match in _BRACKET.finditer(content):
-            start = match.start()
-            if start < skip_to or match.group()[0] == "\\":
+            start, sign = match.start(), match.group()
+            if start < skip_to or sign[0] == "\\":
                 continue
-            if match.group() == "[":
+            if sign == "[":
                 stack.append(start)
             elif stack:
                 opening = stack.pop()

@@ -1,6 +1,6 @@
 """Markdown text -> its blocks: headings, running text, raw HTML; of code only where it stands.
 
-CommonMark by markdown-it-py with inline rules off: structure needs blocks only, and inline rules cost
+CommonMark by markdown-it-py without its inline rules: structure needs blocks only, and inline rules cost
 most of the time. Only headings of the document itself count; those in quotes and lists end no section.
 Tables are paragraphs here, but for a line below one, which makes no heading of it.
 """
@@ -9,14 +9,12 @@ import re
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import pairwise
-from typing import Any
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from searchsvc.items import CodeBlock
-from searchsvc.reading.asides import add_aside_rule
-from searchsvc.reading.prose import add_prose_rule
+from searchsvc.reading.blocks import Environment, parse_blocks
 
 _INLINE_MARKUP = re.compile(r"[\\`*_\[\]<>&!~]")
 _WIKILINK = re.compile(r"!?\[\[([^\[\]|]*)(?:\\?\|([^\[\]]*))?\]\]")
@@ -25,12 +23,7 @@ _ID_ATTRIBUTE = re.compile(r"[{\s:]#([^\s{}]+)")
 _BAR = re.compile(r"(?<!\\)\|")
 _TABLE_LINE = re.compile(r"\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?")
 _MAX_INLINE = 2_000
-_MAX_NESTING = 200
-"""Blocks in blocks; a list counts twice. The parser drops what is deeper, and all that follows it."""
 _FOOTNOTE = "^"
-
-Environment = dict[str, Any]
-"""What the parser notes beside the blocks: the link references."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +67,7 @@ class Structure:
 def read_structure(lines: tuple[str, ...], first_line: int) -> Structure:
     """Parse the lines from ``first_line`` (1-based) to the end."""
     environment: Environment = {}
-    tokens = _block_parser().parse("\n".join(lines[first_line - 1 :]), environment)
+    tokens = parse_blocks(lines[first_line - 1 :], environment)
     references = environment.get("references", {})
     for label in [label for label in references if label.startswith(_FOOTNOTE)]:
         del references[label]
@@ -170,15 +163,6 @@ def _show(token: Token, pieces: list[str]) -> None:
         pieces[-1] += token.content
     elif token.type in ("softbreak", "hardbreak"):
         pieces[-1] += " "
-
-
-@cache
-def _block_parser() -> MarkdownIt:
-    parser = MarkdownIt("commonmark", {"maxNesting": _MAX_NESTING})
-    parser.core.ruler.enableOnly(["normalize", "block"])
-    add_aside_rule(parser)
-    add_prose_rule(parser)
-    return parser
 
 
 @cache

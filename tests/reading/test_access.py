@@ -144,6 +144,16 @@ def test_a_note_replaced_by_a_link_after_the_check_is_refused(tmp_path: Path) ->
             read_bytes(place, CONFIG)
 
 
+@pytest.mark.parametrize("size", [0, 1, 8_191, 8_192, 8_193, 100_000])
+def test_a_file_is_read_whole_up_to_the_limit(root: Root, size: int) -> None:
+    (root.path / "sized.md").write_bytes(b"x" * size)
+    place = locate("sized.md", root, CONFIG)
+    assert read_bytes(place, CONFIG, max(size, 1)) == b"x" * size
+    if size > 1:
+        with pytest.raises(ReadingError):
+            read_bytes(place, CONFIG, size - 1)
+
+
 def test_an_unreadable_folder_is_an_error_that_names_no_place(
     root: Root, monkeypatch: pytest.MonkeyPatch
 ) -> None:
