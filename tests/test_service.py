@@ -351,6 +351,21 @@ def test_a_question_that_the_model_does_not_read_is_judged_by_words_and_that_is_
     assert not service.search("zzz qqq").notices
 
 
+def test_what_is_found_by_meaning_alone_is_said_to_be(tmp_path, models):
+    service = embedded(tmp_path)
+    alone = service.search("secret password expire")
+    assert alone.relevant
+    assert any("no note holds any of these words" in notice for notice in alone.notices)
+    assert not service.search("secret keys expire").notices
+
+
+def test_a_question_in_a_language_that_the_notes_are_not_in_is_said_to_be(tmp_path, models):
+    service = embedded(tmp_path)
+    foreign = service.search("wie oft sollen die tomatoes und der watering sein?")
+    assert any("ask in the language of the notes" in notice for notice in foreign.notices)
+    assert not service.search("how often do tomatoes get water").notices
+
+
 def test_mode_vector_without_a_model_is_an_error(service):
     with pytest.raises(EmbeddingError, match="needs vectors: no model configured"):
         service.search("tomatoes", mode="vector")
@@ -416,7 +431,8 @@ def test_a_model_with_few_vectors_leaves_the_question_to_the_fast_one(tmp_path, 
     assert any("good has 0 of " in notice for notice in ranking.notices)
     assert not any("by words only" in notice for notice in ranking.notices)
     service.embed()
-    assert service.search("secret password expire").notices == ()
+    ranking = service.search("secret password expire")
+    assert all("found by meaning alone" in notice for notice in ranking.notices)
 
 
 def test_a_profile_can_be_chosen_by_name(tmp_path, models):

@@ -1,13 +1,13 @@
 """Whether anything here is relevant at all.
 
 Decided from two kinds of evidence that mean the same for every corpus: which share of the question's
-informative words the best section holds, and where its cosine lies between what questions about other
+informative words a section holds, and where its cosine lies between what questions about other
 matters get here and what near neighbours get. A raw score would mean something else for every model and
 question. Thresholds were chosen so that about 2 % of real questions are lost; see benchmark/RESULTS.md.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeGuard
 
 import numpy as np
@@ -23,7 +23,13 @@ MIN_COVERAGE = 0.25
 MIN_EARNED = 0.03
 """Share of what the question could earn that the best section must earn, when words alone decide."""
 MIN_SUM = 0.55
-"""Of coverage and relevance together."""
+"""Of coverage and relevance together; a cosine below the background takes nothing from the words."""
+MIN_LED = 0.4
+"""Share of the question that the best sections must hold; else one of the pool that holds ``MIN_SUM`` leads.
+In a question of two or three words a frequent one in headings outdoes the rare one, which says what is
+meant."""
+MIN_TERMS = 2
+"""How many terms of a question the best section must hold, when words alone decide and it has more."""
 MIN_RELEVANCE = 0.3
 """Of the best vector, when it decides alone."""
 NEAR_RELEVANCE = 0.2
@@ -48,6 +54,10 @@ class Evidence:
     """Largest share that one of them earns of what the question could earn."""
     relevance: float | None
     """Of the best vector; none where cosines say nothing of relevance."""
+    held_by_chance: bool = False
+    """Whether one term is all that they hold of a question with more than ``MIN_TERMS``."""
+    holder: int | None = None
+    """Ordinal of a section that should lead, since it holds most of the question and the best hold little."""
 
     @property
     def is_near(self) -> bool:
@@ -62,9 +72,12 @@ class Evidence:
         """
         if by_vectors_alone:
             return self.relevance is None or self.relevance >= MIN_RELEVANCE
+        if self.coverage >= MIN_SUM:
+            return True
         if self.relevance is None:
-            return self.coverage >= MIN_COVERAGE and self.earned >= MIN_EARNED
-        return self.relevance + self.coverage >= MIN_SUM or self.relevance >= MIN_RELEVANCE
+            is_held = self.coverage >= MIN_COVERAGE and not self.held_by_chance
+            return is_held and self.earned >= MIN_EARNED
+        return self.relevance >= MIN_RELEVANCE or max(self.relevance, 0.0) + self.coverage >= MIN_SUM
 
 
 def weigh(fused: Fused, query: str) -> Evidence:
@@ -75,9 +88,22 @@ def weigh(fused: Fused, query: str) -> Evidence:
     if not best or not weights.sum():
         return Evidence(0.0, 0.0, relevance)
     factor = 1 + IDEOGRAPH_FACTOR * ideograph_share(query)
-    share = float((weights @ membership(words, best)).max() / weights.sum())
-    earned = float(words.scores[best].max()) * words.known_share
-    return Evidence(min(share * factor, 1.0), earned * factor, relevance)
+    held, factors = membership(words, best), weights / weights.sum() * factor
+    shares = factors @ held
+    evidence = Evidence(
+        coverage=min(float(shares.max()), 1.0),
+        earned=float(words.scores[best].max()) * words.known_share * factor,
+        relevance=relevance,
+        held_by_chance=len(weights) > MIN_TERMS and held[:, shares.argmax()].sum() < MIN_TERMS,
+    )
+    if evidence.coverage >= MIN_LED:
+        return evidence
+    shares = factors @ membership(words, fused.ordinals.tolist())
+    if shares.max() < MIN_SUM:
+        return evidence
+    return replace(
+        evidence, coverage=min(float(shares.max()), 1.0), holder=int(fused.ordinals[shares.argmax()])
+    )
 
 
 def membership(words: LexicalScores, ordinals: Sequence[int]) -> NDArray[np.bool_]:

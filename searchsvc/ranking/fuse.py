@@ -159,6 +159,13 @@ def _dim_kin(corpus: Corpus, fused: Fused) -> Fused:
     return _ordered(fused.ordinals, scores, fused.lexical, fused.vector, fused.said)
 
 
+def led_by(fused: Fused, ordinal: int) -> Fused:
+    """Put one section of a ranking first, by the smallest score that does it."""
+    scores = fused.scores.copy()
+    scores[fused.ordinals == ordinal] = np.nextafter(scores[0], np.float32(np.inf))
+    return _ordered(fused.ordinals, scores, fused.lexical, fused.vector, fused.said)
+
+
 def join(rankings: Sequence[Fused]) -> Fused:
     """Fuse the rankings of one question asked in several words; the first counts as much as the others."""
     first = rankings[0]

@@ -2,8 +2,15 @@ import numpy as np
 import pytest
 
 from searchsvc.ranking.corpus import Corpus
-from searchsvc.ranking.evidence import MIN_RELEVANCE, MIN_TRUST, NEAR_RELEVANCE, is_measured, weigh
-from searchsvc.ranking.fuse import KIN_LOSS, PHRASE_BONUS, POOL, fuse, join
+from searchsvc.ranking.evidence import (
+    MIN_RELEVANCE,
+    MIN_SUM,
+    MIN_TRUST,
+    NEAR_RELEVANCE,
+    is_measured,
+    weigh,
+)
+from searchsvc.ranking.fuse import KIN_LOSS, PHRASE_BONUS, POOL, fuse, join, led_by
 from searchsvc.ranking.vector import VectorScores
 from tests.ranking.small_corpus import small_corpus, terms_of
 
@@ -143,6 +150,54 @@ def test_a_question_in_a_script_of_pairs_needs_to_earn_less(tmp_path):
         fused, question = ask(small, "饺子用什么做馅？"), "饺子用什么做馅？"
         plain = float(fused.lexical.scores.max()) * fused.lexical.known_share
         assert weigh(fused, question).earned > 1.5 * plain
+
+
+OFTEN = {
+    **{
+        f"{name}.md": f"# {name}\n\n## Failed {name}\n\nWhat failed, and why it failed there.\n"
+        for name in ("build", "install", "upload", "login")
+    },
+    **{f"plain{n}.md": f"# Plain {n}\n\n## Part {n}\n\nNothing of note.\n" for n in range(12)},
+    "cache.md": "# Cache\n\n## Clearing\n\n" + "It removes old entries. " * 20 + "Each hardlink counts.\n",
+}
+
+
+def test_the_holder_of_a_rare_word_counts_and_leads_where_headings_outdo_it(tmp_path):
+    with small_corpus(tmp_path, OFTEN) as small:
+        fused = ask(small, "hardlink failed")
+        assert "clearing" not in str(small.names(fused.ordinals[:3].tolist()))
+        evidence = weigh(fused, "hardlink failed")
+        assert evidence.is_relevant()
+        assert evidence.holder is not None
+        led = led_by(fused, evidence.holder)
+        assert led.ordinals[0] == evidence.holder
+        assert sorted(led.ordinals.tolist()) == sorted(fused.ordinals.tolist())
+        assert (led.scores[1:] <= led.scores[:-1]).all()
+
+
+def test_without_need_nothing_is_put_first(small):
+    assert weigh(ask(small, "whales sing"), "whales sing").holder is None
+
+
+def test_a_cosine_below_the_background_takes_nothing_from_the_words(small):
+    question = "whales sing quxify"
+    words = weigh(ask(small, question), question).coverage
+    assert words > 0.5
+    for relevance in (-0.9, 0.0):
+        vector = meaning(small, relevance=relevance, whales=0.5)
+        evidence = weigh(ask(small, question, vector), question)
+        assert evidence.is_relevant() == (words >= MIN_SUM)
+
+
+def test_one_word_of_many_is_chance_when_words_alone_decide(tmp_path):
+    with small_corpus(tmp_path, OFTEN) as small:
+        for question, expected in (
+            ("hardlink", True),
+            ("hardlink removes", True),
+            ("hardlink accounting quxify", False),
+            ("hardlink entries accounting", True),
+        ):
+            assert weigh(ask(small, question), question).is_relevant() == expected, question
 
 
 def test_what_is_nearly_relevant_is_told_from_what_is_far(small):
