@@ -19,11 +19,12 @@ from searchsvc.models import Models
 from searchsvc.nearest import Near, nearest
 from searchsvc.ranking.copies import collapse
 from searchsvc.ranking.corpus import Corpus, Mask
-from searchsvc.ranking.evidence import MIN_TRUST, is_measured, weigh
+from searchsvc.ranking.evidence import is_measured, weigh
 from searchsvc.ranking.filters import Filters, allowed
 from searchsvc.ranking.fuse import Fused, fuse, join, led_by
 from searchsvc.ranking.hits import Row, addresses, fetch, make_hits
 from searchsvc.ranking.lexical import Terms
+from searchsvc.ranking.notices import lacking, taken_for
 from searchsvc.ranking.phrases import quoted
 from searchsvc.ranking.vector import VectorScores, trust_in, vector_scores
 from searchsvc.tokens import STOP_WORDS, Tokenizer, fold
@@ -36,8 +37,6 @@ _MAX_COPIES = 3
 _QUESTION_MARKS = ("?", "？", "؟", "\u037e", "՞")
 _CLOSING = " \t\r\n\"'”’»)]*_"
 """What may stand behind the mark."""
-_SOME = 0.1
-"""Share of the corpus from where on it counts as written in a language, too."""
 _ENOUGH_VECTORS = 0.95
 """Share of sections that need vectors before a profile is used: fewer would hide the others."""
 
@@ -175,7 +174,8 @@ class Searcher:
         relevant = bool(hits) and (
             request.filters.names_section or evidence.is_relevant(by_vectors_alone=request.mode == "vector")
         )
-        notices += _limits(request, pinned.corpus, fused, relevant=relevant)
+        if request.mode != "vector":
+            notices += taken_for(fused, words) + lacking(pinned.corpus, fused, request.query, relevant)
         ranking = Ranking(
             hits=hits,
             total=len(fused.ordinals),
@@ -321,23 +321,6 @@ def _distinct_queries(request: Request) -> list[str]:
     if len(request.queries) > _MAX_QUERIES:
         raise QueryError(f"{len(request.queries)} further queries, at most {_MAX_QUERIES}; keep the best")
     return [query for query in dict.fromkeys((request.query, *request.queries)) if query.strip()]
-
-
-def _limits(request: Request, corpus: Corpus, fused: Fused, *, relevant: bool) -> list[str]:
-    """Say which kind of evidence there was none of, where that changes what to ask next."""
-    if request.mode != "hybrid" or fused.vector is None:
-        return []
-    language = language_of_question(request.query)
-    is_foreign = bool(language) and corpus.language_share(language) < _SOME
-    if fused.vector.trust < MIN_TRUST and (is_foreign or not relevant):
-        return [
-            "the model does not read the language of the question: judged by words only; ask in the language "
-            "of the notes, too"
-        ]
-    matches = fused.lexical.matches
-    if relevant and matches and not any(match.known for match in matches):
-        return ["no note holds any of these words: found by meaning alone, check that it is what you want"]
-    return []
 
 
 def _page(

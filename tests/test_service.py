@@ -359,6 +359,12 @@ def test_what_is_found_by_meaning_alone_is_said_to_be(tmp_path, models):
     assert not service.search("secret keys expire").notices
 
 
+def test_a_misspelt_word_is_taken_for_the_one_that_was_meant_and_that_is_said(service):
+    ranking = service.search("how often do tomatoes get watter")
+    assert ids(ranking)[0] == "garden/tomatoes.md#watering"
+    assert ranking.notices == ('no note holds "watter": taken for water',)
+
+
 def test_a_question_in_a_language_that_the_notes_are_not_in_is_said_to_be(tmp_path, models):
     service = embedded(tmp_path)
     foreign = service.search("wie oft sollen die tomatoes und der watering sein?")

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from searchsvc.index.postings import Postings
 from searchsvc.ranking.corpus import Corpus
-from searchsvc.ranking.related import related_words
+from searchsvc.ranking.related import related_words, spelled_nearly
 from searchsvc.tokens import is_single_unspaced
 
 Floats = NDArray[np.float32]
@@ -30,6 +30,8 @@ JOINED_COUNT = 0.5
 """What a name made of neighbouring words counts of a word."""
 RELATED_SHARE = 0.4
 """What a related word counts of the word itself."""
+SPELLED_SHARE = 0.7
+"""What a word counts of which that of the question seems to be a misspelling."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,8 @@ class TermMatch:
     """Weight of the term in each linked section itself."""
     numbers: tuple[int, ...]
     """Id of the term in each segment of the corpus, or -1."""
+    meant: tuple[str, ...] = ()
+    """Terms taken for it, since no section holds it and it may be a misspelling of them."""
 
     @property
     def known(self) -> bool:
@@ -110,8 +114,8 @@ class LexicalScores:
 def lexical(corpus: Corpus, terms: Terms, *, related: bool = False, k: float = K_POOL) -> LexicalScores:
     """Score every section for the terms of a question.
 
-    Words of the corpus that are forms of a term count for it, a little, when the corpus does not hold
-    the term itself, or always when ``related``.
+    Words of the corpus that are forms of a term, or that it may be a misspelling of, count for it a little
+    when the corpus does not hold the term itself; forms always when ``related``.
     """
     counts = Counter(terms.counted)
     matches = tuple(
@@ -154,8 +158,13 @@ def match_term(
     numbers = tuple(segment.postings.find(term) for _, segment in corpus.segments)
     ordinals, weights, frequency = _find(corpus, term, numbers)
     linked, link_weights = _find_links(corpus, term)
+    meant: tuple[str, ...] = ()
     if related or not (exact or len(ordinals)):
-        ordinals, weights = _with_related(corpus, term, ordinals, weights)
+        words = related_words(corpus, term)
+        if not (words or len(ordinals) or len(linked)):
+            meant = tuple(spelled_nearly(corpus, term))
+        share = SPELLED_SHARE if meant else RELATED_SHARE
+        ordinals, weights = _with_others(corpus, words or meant, ordinals, weights, share)
         frequency = frequency or len(ordinals)
     frequency = min(frequency, corpus.count)
     return TermMatch(
@@ -168,17 +177,20 @@ def match_term(
         link_weights=link_weights,
         base_weights=_weights_at(ordinals, weights, linked),
         numbers=numbers,
+        meant=meant,
     )
 
 
-def _with_related(corpus: Corpus, term: str, ordinals: Ints, weights: Floats) -> tuple[Ints, Floats]:
-    """Add the sections of related words at a part of their weight."""
+def _with_others(
+    corpus: Corpus, words: Sequence[str], ordinals: Ints, weights: Floats, share: float
+) -> tuple[Ints, Floats]:
+    """Add the sections of other words at a share of their weight."""
     found, values = [ordinals], [weights]
-    for word in related_words(corpus, term):
+    for word in words:
         numbers = [segment.postings.find(word) for _, segment in corpus.segments]
         other, other_weights, _ = _find(corpus, word, numbers)
         found.append(other)
-        values.append(other_weights * np.float32(RELATED_SHARE))
+        values.append(other_weights * np.float32(share))
     if len(found) == 1:
         return ordinals, weights
     merged, inverse = np.unique(np.concatenate(found), return_inverse=True)
