@@ -30,7 +30,7 @@ In a question of two or three words a frequent one in headings outdoes the rare 
 meant."""
 MIN_TERMS = 2
 """How many terms of a question the best section must hold, when words alone decide and it has more."""
-MIN_RELEVANCE = 0.3
+MIN_RELEVANCE = 0.27
 """Of the best vector, when it decides alone."""
 NEAR_RELEVANCE = 0.2
 """Of the best vector, from where on a section is worth a look although it does not count as relevant: four
