@@ -44,7 +44,8 @@ for _code, _text in _FUNCTION_WORDS_TEXT.items():
     for _word in {spelled for word in _text.split() for spelled in (word, fold(word))}:
         _SPEAKERS[_word] = (*_SPEAKERS.get(_word, ()), _code)
 
-CODES = ("", "en", "de", "es", "fr", "it", "pt", "nl", "zh", "ja", "ko")
+CODES = ("", "en", "de", "es", "fr", "it", "pt", "nl", "zh", "ja", "ko",
+         "ru", "uk", "el", "he", "ar", "fa", "hi", "th")  # fmt: skip
 """Languages that are told apart; a section stores the place of its own, 0 for unknown."""
 
 _WORD = re.compile(r"[^\W\d_]+")
@@ -55,9 +56,21 @@ _IDEOGRAPH = re.compile(
 )
 _KANA = re.compile("[\u3040-\u30ff]")
 _HANGUL = re.compile("[\uac00-\ud7af]")
+_LATIN = re.compile("[A-Za-z\u00aa\u00ba\u00c0-\u024f\u1e00-\u1eff]")
+_SCRIPTS = {
+    "ru": re.compile("[\u0400-\u052f]"),
+    "el": re.compile("[\u0370-\u03ff\u1f00-\u1fff]"),
+    "he": re.compile("[\u0590-\u05ff]"),
+    "ar": re.compile("[\u0600-\u06ff\u0750-\u077f]"),
+    "hi": re.compile("[\u0900-\u097f]"),
+    "th": re.compile("[\u0e00-\u0e7f]"),
+}
+"""Letters by the language that a script most often stands for."""
+_OWN_LETTERS = {"ru": ("uk", re.compile("[іїєґ]")), "ar": ("fa", re.compile("[پچژگ]"))}
+"""Of such a language, another one in the same script and the letters that only that has."""
 _SAMPLE_CHARACTERS = 600
 _MIN_WORDS = 2
-_MIN_IDEOGRAPH_SHARE = 0.15
+_MIN_SCRIPT_SHARE = 0.15
 _CLEARLY = 1.5
 
 
@@ -89,13 +102,28 @@ def ideograph_share(text: str) -> float:
     return len(_IDEOGRAPH.findall(text)) / letters if letters else 0.0
 
 
+def foreign_share(text: str) -> float:
+    """Return the share of a text's letters that are not Latin."""
+    if text.isascii():
+        return 0.0
+    letters = sum(map(len, _WORD.findall(text)))
+    return 1 - min(len(_LATIN.findall(text)) / letters, 1.0) if letters else 0.0
+
+
 def _by_script(text: str) -> str:
-    count = len(_IDEOGRAPH.findall(text))
-    if count < _MIN_WORDS or ideograph_share(text) <= _MIN_IDEOGRAPH_SHARE:
+    if foreign_share(text) <= _MIN_SCRIPT_SHARE:
         return ""
-    if 2 * len(_HANGUL.findall(text)) > count:
-        return "ko"
-    return "ja" if 8 * len(_KANA.findall(text)) > count else "zh"
+    ideographs = len(_IDEOGRAPH.findall(text))
+    counts = {code: len(letters.findall(text)) for code, letters in _SCRIPTS.items()}
+    best = max(counts, key=lambda code: counts[code])
+    if ideographs >= max(counts[best], _MIN_WORDS):
+        if 2 * len(_HANGUL.findall(text)) > ideographs:
+            return "ko"
+        return "ja" if 8 * len(_KANA.findall(text)) > ideographs else "zh"
+    if counts[best] < _MIN_WORDS:
+        return ""
+    other, own = _OWN_LETTERS.get(best, ("", None))
+    return other if own and own.search(text.lower()) else best
 
 
 def _counts(text: str) -> dict[str, int]:

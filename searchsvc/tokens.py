@@ -1,8 +1,8 @@
 """Text -> lexical terms, the same way for index and query; and text -> its cost against a budget.
 
 Terms: compatibility forms and case folded, accents taken off, identifiers kept whole and in parts,
-scripts without blanks (Chinese, Japanese, Korean, Thai, …) as overlapping pairs of characters,
-English endings cut by the Snowball stemmer, and the Arabic article.
+scripts without blanks (Chinese, Japanese, Korean, Thai, …) as overlapping pairs of characters, endings
+cut by the Snowball stemmer of the script (English for Latin letters), and the Arabic article.
 """
 
 import math
@@ -54,7 +54,8 @@ _VERSION = re.compile(r"[vV](\d+(?:\.\d+)+)")
 _JOINED = re.compile("[:/]")
 _POSSESSIVE = re.compile(r"['’]s$")
 _DATA_URI = re.compile(r"data:[\w.+/-]{1,100};base64,[A-Za-z0-9+/=]+")
-_ACCENT = re.compile("[\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670]")
+_ACCENT = re.compile("(?!(?<=\u0438)\u0306)[\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670]")
+"""Not the breve of the Cyrillic short i, a letter of its own that endings are told by."""
 _LETTERS = str.maketrans(
     {"ø": "o", "ł": "l", "đ": "d", "ħ": "h", "ŧ": "t", "ı": "i", "ð": "d", "þ": "th", "æ": "ae", "œ": "oe"}
     | {"ک": "ك", "ی": "ي", "ى": "ي", "ة": "ه", "ٱ": "ا"}
@@ -63,6 +64,14 @@ _LETTERS = str.maketrans(
 that stand for each other."""
 _ARABIC_ARTICLE = re.compile(r"(?:[وبكف]?ال|لل)(?=\w{3})")
 """With the conjunctions and prepositions that are written together with it."""
+_SCRIPT_STEMMERS = (
+    (0x370, 0x400, "greek"),
+    (0x400, 0x530, "russian"),
+    (0x900, 0x980, "hindi"),
+    (0xB80, 0xC00, "tamil"),
+)
+"""First code of a script, the one after its last, and the Snowball algorithm that cuts its endings; other
+languages of these scripts share enough endings to gain by it."""
 _MAX_WORD = 80
 _MAX_REMEMBERED = 32
 _MAX_SEEN = 500_000
@@ -82,7 +91,7 @@ _RUNS = bytes(
 )
 """Keeps the characters that opaque strings are made of, and puts a blank for every other byte."""
 
-VERSION = 3
+VERSION = 4
 """Raised with every change of the rules, so that indexes made by older ones are rebuilt."""
 
 STOP_WORDS = frozenset(
@@ -98,7 +107,7 @@ class Tokenizer:
     """Splits text into terms; remembers every word it has seen, since most words repeat."""
 
     def __init__(self, *, stemming: bool = True) -> None:
-        self._stem = _english_stemmer() if stemming else str
+        self._stem = _stem_of_script() if stemming else str
         self._seen: dict[str, tuple[str, ...]] = {}
         self._pieces: dict[str, tuple[str, ...]] = {}
         self.settings = f"{VERSION}{'+english' if stemming else ''}"
@@ -256,14 +265,20 @@ def fold(text: str) -> str:
     return unicodedata.normalize("NFC", _ACCENT.sub("", decomposed))
 
 
-def _english_stemmer() -> Callable[[str], str]:
+def _stem_of_script() -> Callable[[str], str]:
+    """Return a function that cuts the ending of a folded word, by the script of its first letter."""
     import Stemmer
 
-    stem = Stemmer.Stemmer("english", 0).stemWord
+    english = Stemmer.Stemmer("english", 0).stemWord
+    others = [(start, stop, Stemmer.Stemmer(name, 0).stemWord) for start, stop, name in _SCRIPT_STEMMERS]
 
     def apply(word: str) -> str:
         if word.isascii():
-            return stem(word) if len(word) > 2 and word.isalpha() else word
+            return english(word) if len(word) > 2 and word.isalpha() else word
+        code = ord(word[0])
+        stem = next((stem for start, stop, stem in others if start <= code < stop), None)
+        if stem is not None:
+            return str(stem(word))
         article = _ARABIC_ARTICLE.match(word)
         return word[article.end() :] if article else word
 

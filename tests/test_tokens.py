@@ -105,6 +105,28 @@ def test_stemming_can_be_switched_off_and_is_part_of_the_settings() -> None:
     assert plain.settings != Tokenizer().settings
 
 
+@pytest.mark.parametrize(
+    "forms",
+    [
+        "собака собаки собаками",
+        "красный красного КРАСНАЯ",
+        "котёнок котенок",
+        "σκύλος σκύλου ΣΚΎΛΟΙ",
+        "किताब किताबें किताबों",
+        "புத்தகம் புத்தகங்கள்",
+        "caches caching",
+    ],
+)
+def test_forms_of_a_word_are_one_term_by_the_script_they_are_in(tokenizer: Tokenizer, forms: str) -> None:
+    assert len(set(tokenizer.terms(forms))) == 1
+
+
+def test_the_short_i_is_a_letter_and_other_breves_are_not(tokenizer: Tokenizer) -> None:
+    plain = Tokenizer(stemming=False)
+    assert plain.terms("йод и\u0306од ЙОД") == ["йод"] * 3
+    assert plain.terms("ğ ё ї") == ["g", "е", "і"]
+
+
 def test_every_mark_of_a_letter_stays_with_its_word(tokenizer: Tokenizer) -> None:
     for word in ("हिन्दी", "தமிழ்", "ಕನ್ನಡ", "བསྐྱོད", "ꦧꦱ", "ⲁ̅ⲃ", "שָׁלוֹם", "ܫܠܵܡܵܐ"):
         assert len(tokenizer.terms(word)) == 1, word

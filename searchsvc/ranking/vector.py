@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from searchsvc.index.calibration import Calibration
-from searchsvc.languages import FUNCTION_WORDS, ideograph_share, language_of_question
+from searchsvc.languages import FUNCTION_WORDS, foreign_share, language_of_question
 
 Floats = NDArray[np.float32]
 
@@ -60,12 +60,15 @@ def vector_scores(cosines: Floats, trust: float, calibrations: Sequence[Calibrat
 def trust_in(query: str, languages: Sequence[str], share_of: Callable[[str], float]) -> float:
     """Return how much the vectors of a model count for a question: 0 not at all, 1 as usual, up to 2.
 
-    A model of one language says nothing of others. A model of many counts the more, the less of the
-    corpus is in the question's language (``share_of`` a language code): there, words cannot match.
+    A model says nothing of languages that it does not read. One of many languages counts the more, the
+    less of the corpus is in the question's language (``share_of`` a language code): there, words cannot
+    match. A question that is in a model's language but for some words in another script counts in part.
     """
     language = language_of_question(query)
-    if "*" in languages or len(languages) > 1:
-        return 2 - (share_of(language) if language else 1.0)
-    if language in FUNCTION_WORDS and language not in languages:
+    reads_all, reads_it = "*" in languages, language in languages
+    if language and not (reads_all or reads_it) and (language in FUNCTION_WORDS or len(languages) > 1):
         return 0.0
-    return 1 - ideograph_share(query)
+    if reads_all or len(languages) > 1:
+        return 2 - (share_of(language) if language else 1.0)
+    is_latin = not language or language in FUNCTION_WORDS
+    return 1.0 if reads_it and not is_latin else 1 - foreign_share(query)
