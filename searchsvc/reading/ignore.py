@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
-from pathspec import GitIgnoreSpec
+from pathspec import GitIgnoreSpec, Pattern, RegexPattern
 
 from searchsvc.config import Config
 
@@ -92,7 +92,15 @@ class _Rules:
 
     def verdict(self, path: str, *, is_folder: bool) -> bool | None:
         """Tell whether a path is left out, by the last pattern that it matches; none when it matches none."""
-        return (self._for_folders if is_folder else self._for_files).check_file(path).include
+        rules = self._for_folders if is_folder else self._for_files
+        found = rules.check_file(path)
+        if found.index is not None and not is_folder and _is_for_folders(rules.patterns[found.index]):
+            return None
+        return found.include
+
+
+def _is_for_folders(pattern: Pattern) -> bool:
+    return isinstance(pattern, RegexPattern) and str(pattern.pattern).rstrip().endswith("/")
 
 
 def _compile(lines: Sequence[str]) -> GitIgnoreSpec:
