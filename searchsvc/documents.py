@@ -13,7 +13,7 @@ from typing import Any
 from searchsvc.answering.assemble import Continuation, Passage, assemble, without_overlaps
 from searchsvc.answering.frontmatter import render_front_matter
 from searchsvc.answering.listing import Entry, name_entries, render_listing
-from searchsvc.answering.match import match_section
+from searchsvc.answering.match import last_line, match_section
 from searchsvc.answering.outlines import make_file_index, make_tree, render_index, render_tree
 from searchsvc.answering.passage import Manner, Source, as_call
 from searchsvc.answering.selectors import read_range, read_selectors
@@ -28,7 +28,6 @@ from searchsvc.reading.frontmatter import read_front_matter
 from searchsvc.reading.hosts import is_address
 from searchsvc.reading.manifest import DocumentEntry, Manifest, read_manifest
 from searchsvc.reading.outline import Outline, outline_of
-from searchsvc.reading.sections import INTRO
 from searchsvc.reading.web import fetch
 from searchsvc.selecting import (
     Selection,
@@ -262,9 +261,7 @@ class Documents:
         if within:
             sections = _below(sections, match_section(sections, within, source.location))
         section = sections[match_section(sections, asked, source.location)]
-        # By its id the text under the title is meant, by its heading the whole note.
-        is_intro = section.slug == INTRO and asked.strip().rpartition("#")[2].strip("/") == INTRO
-        last = section.subtree_end if whole and not is_intro else section.line_end
+        last = last_line(section, asked) if whole else section.line_end
         return Passage(source, name, section.line_start, last, f"section {section.slug}", manner)
 
     def _assembled(self, passages: list[Passage], notes: Iterable[str], budget: int, *, tool: str) -> Reply:

@@ -11,6 +11,9 @@ from typing import Any, Literal
 PAGE_MARK = re.compile(r"<!-- page (\d{1,6}) -->")
 """The line that importers put before the first text of every page."""
 
+INTRO = "_intro"
+"""Slug of the text under a note's title, whose id means that text alone."""
+
 Channel = Literal["lexical", "vector", "title", "link"]
 Mode = Literal["hybrid", "lexical", "vector"]
 FileType = Literal["markdown", "pdf", "epub"]
@@ -110,6 +113,11 @@ class Section:
     def anchors(self) -> tuple[str, ...]:
         """GitHub's anchor and the other ids."""
         return (self.anchor, *self.custom_anchor.split())
+
+    @property
+    def read_end(self) -> int:
+        """Last line of what its id returns: with the sections below it, but under a title the text alone."""
+        return self.line_end if self.slug == INTRO else self.subtree_end
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,6 +232,8 @@ class Hit:
     """Addresses of sections with the same text, shown once through this hit."""
     likes: tuple[str, ...] = ()
     """Addresses of sections under the same heading with nearly the same text, likewise."""
+    cost_below: int = 0
+    """Tokens of the sections below it, which its id returns as well."""
 
     @property
     def id(self) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from searchsvc.answering.lines import clip, one_line
+from searchsvc.answering.outlines import make_tree
 from searchsvc.items import Reply
 from searchsvc.reading.note import stem
 from searchsvc.reading.outline import Outline
@@ -153,12 +154,10 @@ def _lines(entry: Entry, plan: _Detail) -> list[str]:
     lines = [f"- {' · '.join(parts)}"]
     if outline is None:
         return lines
-    for place, section in enumerate(outline.sections):
-        depth = section.slug.count("/") + 1
-        if depth <= plan.depth:
-            bounds = f" L{section.line_start}-{section.line_end}" if plan.line_bounds else ""
-            name = one_line(f"{entry.location}#{section.slug}")
-            lines.append(f"{'  ' * depth}{name}{bounds} {outline.costs[place]}")
+    for row in make_tree(entry.location, outline).rows if plan.depth else ():
+        if row.depth <= plan.depth:
+            bounds = f" L{row.line_start}-{row.line_end}" if plan.line_bounds else ""
+            lines.append(f"{'  ' * row.depth}{one_line(row.id)}{bounds} {row.cost}")
     return lines
 
 

@@ -31,6 +31,8 @@ class Row:
     """The note as a caller names it."""
     note: NoteRow
     section: SectionRow
+    cost_below: int
+    """Tokens of the sections below it that its id returns."""
 
     @property
     def id(self) -> str:
@@ -50,8 +52,17 @@ def fetch(corpus: Corpus, roots: Sequence[tuple[str, Catalog]], ordinals: Sequen
         for ordinal, section_id in ids.items():
             section = sections[section_id]
             note = notes[section.note]
-            rows[ordinal] = Row(ordinal, name, locate(roots, name, note.path), note, section)
+            below = _cost_below(table, places[ordinal][1], section)
+            rows[ordinal] = Row(ordinal, name, locate(roots, name, note.path), note, section, below)
     return rows
+
+
+def _cost_below(table: NDArray[np.void], place: int, row: SectionRow) -> int:
+    """Return the tokens of the sections below one, given by its place in the table of its root."""
+    most = row.section.read_end - row.section.line_end  # no section is without lines
+    below = table[place + 1 : place + 1 + most]
+    is_below = (below["note"] == row.note) & (below["line_start"] <= row.section.read_end)
+    return int(below["cost"][is_below].sum())
 
 
 def addresses(
@@ -110,6 +121,7 @@ def make_hits(
                 note_title=row.note.title,
                 twins=tuple(copies[number][0]),
                 likes=tuple(copies[number][1]),
+                cost_below=row.cost_below,
                 why=_reasons(corpus, ordinal, fused, found, words),
                 channels=_channels(ordinal, fused) if explain else {},
                 terms={m.term: round(fused.lexical.of_term(m, ordinal), 4) for m in found} if explain else {},

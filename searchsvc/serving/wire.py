@@ -90,6 +90,8 @@ def _hit(hit: Hit, shape: str) -> dict[str, object]:
         "shown": shape,
         "why": list(hit.why),
     }
+    if hit.cost_below:
+        facts["tokens_below"] = hit.cost_below
     if hit.section.pages:
         facts["pages"] = list(hit.section.pages)
     if hit.channels:
