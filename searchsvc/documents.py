@@ -12,7 +12,7 @@ from typing import Any
 
 from searchsvc.answering.assemble import Continuation, Passage, assemble, without_overlaps
 from searchsvc.answering.frontmatter import render_front_matter
-from searchsvc.answering.listing import Entry, name_entries, render_listing
+from searchsvc.answering.listing import Entry, most_tokens, name_entries, render_listing
 from searchsvc.answering.match import last_line, match_section
 from searchsvc.answering.outlines import make_file_index, make_tree, render_index, render_tree
 from searchsvc.answering.passage import Manner, Source, as_call
@@ -28,6 +28,7 @@ from searchsvc.reading.frontmatter import read_front_matter
 from searchsvc.reading.hosts import is_address
 from searchsvc.reading.manifest import DocumentEntry, Manifest, read_manifest
 from searchsvc.reading.outline import Outline, outline_of
+from searchsvc.reading.walk import FileEntry
 from searchsvc.reading.web import fetch
 from searchsvc.selecting import (
     Selection,
@@ -292,15 +293,21 @@ class Documents:
 
     def _entries(self, root: Root, manifest: Manifest | None) -> list[tuple[Root, str, Entry]]:
         known = {entry.path: entry for entry in manifest.documents} if manifest else {}
-        paths = self.library.notes(root)
-        return [(root, path, self._entry(root, path, known.get(path))) for path in paths]
+        costs = self.library.costs(root)
+        return [
+            (root, file.path, self._entry(root, file, known.get(file.path), costs.get(file.path)))
+            for file in self.library.files(root)
+        ]
 
-    def _entry(self, root: Root, path: str, known: DocumentEntry | None) -> Entry:
-        place = Place(root, path)
+    def _entry(
+        self, root: Root, file: FileEntry, known: DocumentEntry | None, indexed: tuple[str, int] | None
+    ) -> Entry:
+        place = Place(root, file.path)
+        is_current = indexed is not None and indexed[0] == file.signature
         return Entry(
             id=known.id if known else "",
             location=self.library.location(place),
-            size=_size(place),
+            tokens=indexed[1] if indexed and is_current else most_tokens(file.size),
             outline=lambda: self._outline_or_none(place),
             title=known.title if known else "",
             summary=known.summary if known else "",
@@ -356,13 +363,6 @@ def with_line(reply: Reply, line: str, budget: int) -> Reply:
 def _is_in(path: str, folder: str | None) -> bool:
     """Tell whether a path lies in a folder; in none when there is none."""
     return folder is not None and path.startswith(f"{folder}/" if folder else "")
-
-
-def _size(place: Place) -> int:
-    try:
-        return place.file.stat().st_size
-    except OSError:
-        return 0
 
 
 def _in_utf8(data: bytes, charset: str) -> bytes:

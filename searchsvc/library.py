@@ -12,7 +12,7 @@ import threading
 import time
 import unicodedata
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -37,6 +37,8 @@ _MAX_COMPARED = 20_000
 
 Names = Callable[[Root], Sequence[str] | None]
 """Paths of the notes of a root as last indexed, or none when there is no index."""
+Costs = Callable[[Root], Mapping[str, tuple[str, int]]]
+"""Signature and tokens of the files of a root as last indexed, by path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +62,18 @@ class _Packed:
 class Library:
     """Files under the roots and the allowed folders; safe to use from several threads."""
 
-    def __init__(self, roots: Sequence[Root], config: Config, names: Names = lambda root: None) -> None:
+    def __init__(
+        self,
+        roots: Sequence[Root],
+        config: Config,
+        names: Names = lambda root: None,
+        costs: Costs = lambda root: {},
+    ) -> None:
         self._config = config
         allowed = (make_root(path) for path in config.allow_paths)
         self.roots = distinct_roots((*roots, *allowed))
         self._names = names
+        self.costs = costs
         self._lock = threading.Lock()
         self._outlines: OrderedDict[Path, _Packed] = OrderedDict()
         self._size = 0
@@ -123,7 +132,11 @@ class Library:
 
     def notes(self, root: Root) -> list[str]:
         """Return the paths of all notes of a root as they are on disk now, in path order."""
-        return [entry.path for entry in walk(root.path, self._config) if isinstance(entry, FileEntry)]
+        return [entry.path for entry in self.files(root)]
+
+    def files(self, root: Root) -> list[FileEntry]:
+        """Return the files of all notes of a root as they are on disk now, in path order."""
+        return [entry for entry in walk(root.path, self._config) if isinstance(entry, FileEntry)]
 
     def rules(self, root: Root) -> IgnoreRules:
         """Return what is left out of a root."""

@@ -60,7 +60,7 @@ class Service:
         self._tokenizer = make_tokenizer(config.stemming)
         self.terms_of = self._tokenizer.terms
         """Splits a text into lexical terms, as the index does."""
-        library = Library([vault.root for vault in self.vaults], config, self._note_paths)
+        library = Library([vault.root for vault in self.vaults], config, self._note_paths, self._costs)
         self.documents = Documents(library, config)
         """Reads outlines, sections and documents; needs no index."""
         self._searcher = Searcher(self.vaults, self._tokenizer, self.models)
@@ -268,6 +268,14 @@ class Service:
             return None
         with vault.reader.pinned() as (_, catalog):
             return [row.path for row in catalog.notes().values()]
+
+    def _costs(self, root: Root) -> dict[str, tuple[str, int]]:
+        """Return signature and tokens of the files of a root as indexed, by path."""
+        vault = next((vault for vault in self.vaults if vault.root.path == root.path), None)
+        if vault is None or not vault.reader.exists:
+            return {}
+        with vault.reader.pinned() as (_, catalog):
+            return catalog.costs()
 
     def _root_name(self, asked: str) -> str:
         for vault in self.vaults:

@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from searchsvc.answering.listing import most_tokens
 from searchsvc.errors import SearchError
 from searchsvc.service import Service
 from tests.notes import open_service, write_notes
@@ -80,3 +81,54 @@ def test_the_title_of_a_note_stands_for_all_of_it_and_the_id_of_its_intro_for_th
     assert whole > {"_intro", "losing-keys"}
     assert [hit.section.slug for hit in service.search("keys", path="ops/guide.md#_intro").hits] == ["_intro"]
     assert read(service, "ops/guide.md#Guide")["lines"] == [5, 23]
+
+
+KINDS = {
+    "latin": "# Keys\n\n" + "The keeper rotates all keys, as agreed, on the first day of each month.\n" * 40,
+    "chinese": "# 设置\n\n" + "认证系统使用令牌。令牌每小时更新一次，旧的令牌随即失效。\n" * 40,
+    "code": "# C\n\n```c\n" + "for (int i = 0; i < n; ++i) { a[i] = b[i] * (c[i] - 1); }\n" * 40 + "```\n",
+    "table": "# T\n\n| key | age |\n| --- | --- |\n" + "| k-17 | 31.5 d |\n" * 60,
+    "front": "---\ndescription: " + "all about keys and who keeps them, " * 40 + "\n---\n# K\n\nShort.\n",
+}
+
+
+@pytest.mark.parametrize("is_indexed", [False, True])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_list_says_at_least_what_a_document_costs_to_read(tmp_path, kind, is_indexed):
+    service = open_service(write_notes(tmp_path / "notes", {"a.md": KINDS[kind]}), tmp_path / "data")
+    if is_indexed:
+        service.index()
+    whole = service.documents.get_documents(["a.md"], max_tokens=20_000).rows[0]["tokens"]
+    assert whole <= most_tokens(len(KINDS[kind].encode())) <= 2.3 * whole
+    for depth in (None, 0):
+        for budget in (100, 4000):
+            (row,) = service.documents.list_documents(section_depth=depth, max_tokens=budget).rows
+            assert whole <= row["tokens"] <= (1.1 if is_indexed else 2.3) * whole + 2
+    file = service.vaults[0].file("a.md")
+    file.write_text(KINDS[kind] * 2, encoding="utf-8")  # what was indexed no longer counts
+    (row,) = service.documents.list_documents(section_depth=0, max_tokens=100).rows
+    assert row["tokens"] >= 2 * whole - 2
+
+
+def test_a_list_that_is_short_of_room_says_which_details_it_leaves_out_and_how_to_get_them(tmp_path):
+    text = "# Title\n\nA summary of some words.\n\n" + "".join(f"## S{n}\n\n### D{n}\n\n" for n in range(4))
+    notes = {f"{folder}/note-{n}.md": text for folder in ("a", "b") for n in range(6)}
+    desk = open_service(write_notes(tmp_path / "notes", notes), tmp_path / "data").documents
+    seen = set()
+    for budget in range(100, 3000, 50):
+        shown = desk.list_documents(line_bounds=True, max_tokens=budget).text
+        has_summaries, has_sections, has_deep = ("A summary" in shown, "#s0 " in shown, "/d0 " in shown)
+        assert all(" L1-" in line for line in shown.split("\n") if line.startswith("- ") and "…" not in line)
+        said = re.search(r"\(left out: ([^;)…]*)", shown)
+        names = set(said[1].split(", ")) if said else set()
+        assert ("summaries" in names) == (not has_summaries)
+        assert ("sections" in names) == (not has_sections)
+        assert ("sections below depth 1" in names) == (has_sections and not has_deep)
+        seen.add(frozenset(names))
+    assert len(seen) == 4
+    assert (
+        "larger max_tokens, a folder as root, or md_tree(path) has them)"
+        in desk.list_documents(max_tokens=300).text
+    )
+    whole = desk.list_documents(root="a", section_depth=0, max_tokens=400).text
+    assert "left out" not in whole and "A summary" in whole

@@ -1,5 +1,6 @@
 """Documents of a folder -> the reply of list_documents: as much detail as the budget holds."""
 
+import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -11,9 +12,12 @@ from searchsvc.reading.note import stem
 from searchsvc.reading.outline import Outline
 from searchsvc.tokens import cost
 
-_BYTES_A_TOKEN = 4
-_TAIL_TOKENS = 25
+_TOKENS_A_BYTE = 0.5
+"""At most, in running text, code and tables of any script; only encoded data has more."""
+_REST_TOKENS = 25
 """What a count of the rest and the call for it cost at most."""
+_OMITTED_TOKENS = 30
+"""What is said of details that are left out costs at most."""
 _MORE_TOKENS = 12
 _MAX_SUMMARY = 40
 _MAX_PROBLEM = 60
@@ -26,24 +30,30 @@ class Entry:
     id: str
     """Empty until ``name_entries`` gives one."""
     location: str
-    size: int
-    """Bytes of the file."""
+    tokens: int
+    """Of the whole file: as indexed, or at most by its size; as read, once it is."""
     outline: Callable[[], Outline | None] = field(repr=False)
     """Parses the file; none when it cannot be read."""
     title: str = ""
     summary: str = ""
     approx_tokens: int | None = None
-    """By the index file, which knows better than the size does."""
+    """By the index file, whose number is shown as it is."""
 
-    @property
-    def tokens(self) -> int:
-        """Tokens of the document, roughly."""
-        return self.approx_tokens if self.approx_tokens is not None else self.size // _BYTES_A_TOKEN
+    def __post_init__(self) -> None:
+        if self.approx_tokens is not None:
+            self.tokens = self.approx_tokens
 
     @property
     def cost(self) -> str:
-        """Tokens as shown: a ``~`` marks what is guessed from the size."""
+        """Tokens as shown: a ``~`` marks what no index file gives."""
         return f"{self.tokens}" if self.approx_tokens is not None else f"~{self.tokens}"
+
+    def read(self) -> Outline | None:
+        """Parse the file, and know from then on what it costs."""
+        outline = self.outline()
+        if outline is not None and self.approx_tokens is None:
+            self.tokens = outline.cost
+        return outline
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +64,11 @@ class _Detail:
     """Of headings; 0 for none."""
     summaries: bool
     line_bounds: bool
+
+
+def most_tokens(size: int) -> int:
+    """Return the most tokens that a file of ``size`` bytes is likely to have."""
+    return math.ceil(size * _TOKENS_A_BYTE)
 
 
 def name_entries(entries: Sequence[Entry]) -> None:
@@ -75,9 +90,13 @@ def render_listing(
     root: str, entries: Sequence[Entry], problems: Sequence[str], *, line_bounds: bool, depth: int,
     start: int, budget: int,
 ) -> Reply:  # fmt: skip
-    """List documents from ``start`` on, at least one; sections, then summaries go first where it is tight."""
-    head = [_head(root, entries, budget), *_problem_lines(problems, budget // 4)]
-    room = budget - cost("\n".join(head)) - _TAIL_TOKENS
+    """List documents from ``start`` on, at least one.
+
+    Where it is tight sections are left out, the deepest first, then summaries; that is said.
+    """
+    told = _problem_lines(problems, budget // 4)
+    room = budget - cost("\n".join([_head(root, entries, budget), *told])) - _REST_TOKENS
+    room -= min(_OMITTED_TOKENS, budget // 8)
     depths = [level for level in (depth, 3, 2, 1) if level <= depth and level > 0]
     plans = [_Detail(level, True, line_bounds) for level in dict.fromkeys(depths)]
     plans += [_Detail(0, True, line_bounds), _Detail(0, False, line_bounds)]
@@ -94,11 +113,23 @@ def render_listing(
     rest = f'same call with cursor="{start + shown}"' if left > 0 else ""
     if rest:
         body.append(f"{left} documents more: {rest}, or a folder as root")
-    elif plan.depth < depth and plan != plans[0]:
-        body.append(f"(sections below depth {plan.depth} left out: md_tree(path) has them)")
-    text = "\n".join([*head, *body])
+    lines = [_head(root, entries, budget), *told, *body]  # some costs are known only now
+    lines += _omitted(plan, plans[0], budget - cost("\n".join(lines)) - 1)
+    text = "\n".join(lines)
     facts = tuple(_facts(entry) for entry in entries[start : start + shown])
     return Reply((text,), cost(text), facts, tuple(problems), rest)
+
+
+def _omitted(plan: _Detail, wanted: _Detail, room: int) -> list[str]:
+    """Say which details a list leaves out, and how to get them if there is room for that, too."""
+    sections = f"sections below depth {plan.depth}" if plan.depth else "sections"
+    names = [sections] if plan.depth < wanted.depth else []
+    names += [] if plan.summaries else ["summaries"]
+    if not names:
+        return []
+    said = f"(left out: {', '.join(names)})"
+    whole = f"{said[:-1]}; larger max_tokens, a folder as root, or md_tree(path) has them)"
+    return [whole] if cost(whole) <= room else [clip(said, room)] if room > 0 else []
 
 
 def _problem_lines(problems: Sequence[str], budget: int) -> list[str]:
@@ -141,7 +172,7 @@ def _fill(entries: Sequence[Entry], plan: _Detail, room: int, *, least: int = 0)
 
 
 def _lines(entry: Entry, plan: _Detail) -> list[str]:
-    outline = entry.outline() if plan.summaries or plan.depth else None
+    outline = entry.read() if plan.summaries or plan.depth or plan.line_bounds else None
     parts = [one_line(entry.id)]
     if entry.location != entry.id:
         parts.append(one_line(entry.location))
