@@ -18,11 +18,11 @@ from searchsvc.answering.outlines import make_file_index, make_tree, render_inde
 from searchsvc.answering.passage import Manner, Source, as_call
 from searchsvc.answering.selectors import read_range, read_selectors
 from searchsvc.config import Config, Root
-from searchsvc.errors import NotFound, QueryError, SearchError
+from searchsvc.errors import QueryError, SearchError
 from searchsvc.images import Images
 from searchsvc.items import FileIndex, Reply, Section, Tree
-from searchsvc.library import Found, Library
-from searchsvc.reading.access import Place, locate_folder
+from searchsvc.library import Found, Library, is_in
+from searchsvc.reading.access import Place
 from searchsvc.reading.decode import decode
 from searchsvc.reading.frontmatter import read_front_matter
 from searchsvc.reading.hosts import is_address
@@ -111,14 +111,14 @@ class Documents:
         budget = self._budget(max_tokens)
         if section_depth is not None and not 0 <= section_depth <= 6:
             raise QueryError(f"section_depth is {section_depth}, expected 0 to 6")
-        folders = dict(self.folders(root))
+        folders = dict(self.library.folders(root))
         problems, listed = list[str](), list[tuple[Root, str, Entry]]()
         for vault in self.library.roots:
             manifest = read_manifest(vault, self._config)
             problems += manifest.problems if manifest and vault in folders else ()
             listed += self._entries(vault, manifest)
         name_entries([entry for _, _, entry in listed])  # unique among all, whatever folder is shown
-        entries = [entry for vault, path, entry in listed if _is_in(path, folders.get(vault))]
+        entries = [entry for vault, path, entry in listed if vault in folders and is_in(path, folders[vault])]
         return render_listing(
             root, entries, problems, line_bounds=line_bounds, start=read_cursor(cursor)[0], budget=budget,
             depth=6 if section_depth is None else section_depth,
@@ -272,25 +272,6 @@ class Documents:
         )
         return assemble(passages, list(notes), then, budget=budget, max_images=0)
 
-    def folders(self, asked: str) -> list[tuple[Root, str]]:
-        """Return the roots, or the folder of a root, that a caller means."""
-        name = asked.strip()
-        if name in ("", ".", "/"):
-            return [(root, "") for root in self.library.roots]
-        named = self.library.root_named(name.rstrip(":"))
-        if named is not None:
-            return [(named, "")]
-        roots, path = self.library.split_root(name)
-        found = []
-        for root in roots:
-            try:
-                found.append((root, locate_folder(path, root, self._config)))
-            except NotFound as error:
-                missing = error
-        if not found:
-            raise NotFound(f"{missing}; list_documents() shows the folders there are")
-        return found
-
     def _entries(self, root: Root, manifest: Manifest | None) -> list[tuple[Root, str, Entry]]:
         known = {entry.path: entry for entry in manifest.documents} if manifest else {}
         costs = self.library.costs(root)
@@ -307,6 +288,7 @@ class Documents:
         return Entry(
             id=known.id if known else "",
             location=self.library.location(place),
+            path=file.path,
             tokens=indexed[1] if indexed and is_current else most_tokens(file.size),
             outline=lambda: self._outline_or_none(place),
             title=known.title if known else "",
@@ -332,14 +314,14 @@ class Documents:
     def _places(self, uri: str) -> list[Place] | None:
         """Return the notes of a folder, or none when ``uri`` is no folder."""
         try:
-            folders = self.folders(uri)
+            folders = self.library.folders(uri)
         except SearchError:
             return None
         return [
             Place(root, path)
             for root, folder in folders
             for path in self.library.notes(root)
-            if path.startswith(f"{folder}/" if folder else "")
+            if is_in(path, folder)
         ]
 
     def _file_index(self, place: Place) -> FileIndex:
@@ -358,11 +340,6 @@ def with_line(reply: Reply, line: str, budget: int) -> Reply:
     head, _, body = str(reply.blocks[0]).partition("\n")
     text = f"{head} {line}\n{body}" if body else f"{head} {line}"
     return replace(reply, blocks=(text, *reply.blocks[1:]), cost=reply.cost + cost(line) + 1)
-
-
-def _is_in(path: str, folder: str | None) -> bool:
-    """Tell whether a path lies in a folder; in none when there is none."""
-    return folder is not None and path.startswith(f"{folder}/" if folder else "")
 
 
 def _in_utf8(data: bytes, charset: str) -> bytes:

@@ -12,6 +12,7 @@ from searchsvc.embedding.base import Embedder
 from searchsvc.embedding.slot import ModelSlot
 from searchsvc.errors import EmbeddingError, NotFound, QueryError
 from searchsvc.index.catalog import Catalog, NoteRow
+from searchsvc.index.node_names import Spell
 from searchsvc.index.open import Frame
 from searchsvc.items import Hit, Mode, Ranking
 from searchsvc.languages import FUNCTION_WORDS, language_of_question
@@ -83,8 +84,10 @@ class Pinned:
 class Searcher:
     """Ranks; safe to use from several threads."""
 
-    def __init__(self, vaults: Sequence[Vault], tokenizer: Tokenizer, models: Models) -> None:
+    def __init__(self, vaults: Sequence[Vault], tokenizer: Tokenizer, models: Models, spell: Spell) -> None:
+        """``spell`` says which note or folder a path filter means that is none as it stands."""
         self._vaults = vaults
+        self._spell = spell
         self._tokenizer = tokenizer
         self._models = models
         self._lock = threading.Lock()
@@ -135,7 +138,9 @@ class Searcher:
 
         With ``only_unchanged`` the sections of changed notes are left out of the whole ranking.
         """
-        mask = allowed(request.filters, pinned.roots(), datetime.now(UTC)) if request.filters.any else None
+        mask = None
+        if request.filters.any:
+            mask = allowed(request.filters, pinned.roots(), datetime.now(UTC), self._spell)
         embedder, notices = self._choose_model(request, pinned.corpus, wait=wait)
         if request.near is not None:
             fused, said = nearest(request.near, request.query, pinned.roots(), pinned.corpus, embedder, mask)

@@ -23,13 +23,14 @@ from searchsvc.embedding.slot import ModelSlot
 from searchsvc.errors import ConfigError, NotFound, QueryError
 from searchsvc.index.graph import Graph
 from searchsvc.indexing import IndexReport, Progress, make_tokenizer
-from searchsvc.items import Answer, Hit, Mode, ProfileStatus, Ranking, Reply, RootStatus, Status
+from searchsvc.items import Answer, Hit, Mode, Ranking, Reply
 from searchsvc.library import Library
 from searchsvc.models import Models
 from searchsvc.ranking.corpus import Corpus
 from searchsvc.ranking.filters import Filters
 from searchsvc.ranking.fuse import POOL
 from searchsvc.searching import Pinned, Request, Searcher
+from searchsvc.status_items import ProfileStatus, RootStatus, Status
 from searchsvc.tokens import cost
 from searchsvc.vault import Vault
 
@@ -63,7 +64,7 @@ class Service:
         library = Library([vault.root for vault in self.vaults], config, self._note_paths, self._costs)
         self.documents = Documents(library, config)
         """Reads outlines, sections and documents; needs no index."""
-        self._searcher = Searcher(self.vaults, self._tokenizer, self.models)
+        self._searcher = Searcher(self.vaults, self._tokenizer, self.models, library.address)
         self._known_graphs: tuple[Corpus | None, dict[str, Graph]] = None, {}
         self._known_cards: tuple[Corpus | None, dict[tuple[str, str], NoteCard]] = None, {}
 
@@ -215,7 +216,7 @@ class Service:
                 graphs = {}
                 self._known_graphs = pinned.corpus, graphs
             if name not in graphs:
-                graphs[name] = Graph(pinned.named_catalogs(), name)
+                graphs[name] = Graph(pinned.named_catalogs(), name, self.documents.library.address)
             found = graphs[name].ask(query, node_id, depth)
         page = render_graph(found, budget, cap=self.config.max_reply_tokens, cursor=cursor)
         return Reply((page.text,), cost(page.text), (page.facts,), (), page.facts.get("cursor", ""))
@@ -282,6 +283,8 @@ class Service:
             if asked.strip("/") in (vault.root.name, str(vault.root.path).strip("/")):
                 return vault.root.name
         names = ", ".join(vault.root.name for vault in self.vaults)
+        if self.documents.library.contents(asked):
+            raise NotFound(f"{asked!r} is a folder, not a vault ({names}); semantic_search takes it as path")
         raise NotFound(f"no vault {asked!r}; there are: {names}; leave vault_path out to ask all")
 
     def _cards(self, pinned: Pinned) -> dict[tuple[str, str], NoteCard]:

@@ -5,7 +5,10 @@ import re
 import pytest
 
 from searchsvc.answering.listing import most_tokens
-from searchsvc.errors import SearchError
+from searchsvc.config import Config, Root
+from searchsvc.errors import NotFound, SearchError
+from searchsvc.locating import Locator
+from searchsvc.reader import Reader
 from searchsvc.service import Service
 from tests.notes import open_service, write_notes
 
@@ -132,3 +135,122 @@ def test_a_list_that_is_short_of_room_says_which_details_it_leaves_out_and_how_t
     )
     whole = desk.list_documents(root="a", section_depth=0, max_tokens=400).text
     assert "left out" not in whole and "A summary" in whole
+
+
+# Ids and folders
+
+
+@pytest.fixture
+def shelves(tmp_path) -> Service:
+    """Two roots that share names of notes and of folders, and one index file with ids of its own."""
+    one = {
+        "index.md": "# One\n\n[a](ops/guide.md)\n",
+        "ops/guide.md": GUIDE,
+        "ops/index.md": "# Operations\n\nx\n",
+    }
+    two = {"index.md": "# Two\n\nKeys.\n", "ops/guide.md": GUIDE, "a#b.md": "# Sharp\n\nKeys.\n"}
+    listed = '{"documents": [{"id": "start here", "path": "a#b.md", "title": "Start", "summary": ""}]}'
+    roots = (Root("one", write_notes(tmp_path / "one", one)), Root("two", write_notes(tmp_path / "two", two)))
+    (roots[1].path / "index.json").write_text(listed, encoding="utf-8")
+    config = Config(roots=roots, data_dir=tmp_path / "data", model="none", instant_model="none")
+    service = Service(config)
+    service.index()
+    return service
+
+
+def names_told(service: Service) -> dict[str, str]:
+    """Return every id and path that a tool tells, with the place of the note that it is told of."""
+    documents, told = service.documents, dict[str, str]()
+    for row in documents.list_documents().rows:
+        told |= {row["id"]: row["path"], row["path"]: row["path"]}
+    for row in documents.index_md(".").rows:
+        told |= {section["id"]: row["path"] for section in row["sections"]}
+    for path in set(told.values()):
+        told |= {row["id"]: path for row in documents.md_tree(path).rows}
+        told |= {f"{path}#{row.name}": path for row in documents.tree(path).rows}
+    told |= {hit.id: hit.location for hit in service.search("keys", top_k=50).hits}
+    told |= {hit.location: hit.location for hit in service.search("keys", top_k=50).hits}
+    told |= {row["doc_id"]: row["path"] for row in Reader(service).list_documents().rows}
+    for query in ("isolated", "most_connected"):
+        for row in service.md_vault_index(query).rows[0].get("nodes", ()):
+            told |= {row["id"]: row["path"], row["path"]: row["path"]}
+    return told
+
+
+@pytest.mark.proves("R-tree-ids")
+def test_every_tool_takes_every_id_and_path_that_any_tool_tells(shelves):
+    documents, reader = shelves.documents, Reader(shelves)
+    told = names_told(shelves)
+    assert told.keys() >= {"start here", "one:ops/guide.md#rotating-keys", "one_index", "a#b.md#_intro"}
+    for name, path in told.items():
+        assert documents.tree(name).location == path
+        assert documents.get_documents([name]).rows[0]["path"] == path
+        assert path in documents.md_frontmatter(name).text
+        assert path in documents.read_md_with_images(name).text
+        assert documents.index_md(name).rows[0]["path"] == path
+        assert {hit.location for hit in shelves.search("zzz keys", path=name).hits} <= {path}
+        assert shelves.md_vault_index("node", node_id=name).rows[0]["node"]["path"] == path
+        assert reader.open_document(Locator(doc_id=name)).rows[0]["path"] == path
+        assert reader.open_document(Locator(path=name)).rows[0]["path"] == path
+
+
+@pytest.mark.parametrize(
+    ("asked", "holds"),
+    [
+        ("two/ops", ["two:ops/guide.md"]),
+        ("two", ["two:index.md", "two:ops/guide.md", "a#b.md"]),
+        ("two:", ["two:index.md", "two:ops/guide.md", "a#b.md"]),
+        ("two/index.md", ["two:index.md"]),
+        ("ops", ["one:ops/guide.md", "ops/index.md", "two:ops/guide.md"]),
+        ("ops/", ["one:ops/guide.md", "ops/index.md", "two:ops/guide.md"]),
+    ],
+)
+def test_a_path_to_search_in_may_begin_with_the_name_of_a_root(shelves, asked, holds):
+    found = shelves.search("keys one two ops x", path=asked, top_k=50).hits
+    assert sorted({hit.location for hit in found}) == sorted(holds)
+
+
+def test_a_path_that_names_nothing_is_an_error_that_names_the_nearest(shelves):
+    with pytest.raises(NotFound, match="nearest: 'ops/guide.md'"):
+        shelves.search("keys", path="ops/guid.md")
+    with pytest.raises(SearchError, match="one:ops/guide.md, two:ops/guide.md"):
+        shelves.search("keys", path="guide")
+
+
+@pytest.mark.parametrize("asked", ["ops", "ops/", "ops#x", "one/ops", "one:ops"])
+def test_a_folder_given_for_a_note_is_an_error_that_names_its_notes_and_the_tool_that_lists_them(
+    shelves, asked
+):
+    documents = shelves.documents
+    calls = [
+        lambda: documents.md_tree(asked),
+        lambda: documents.md_section(asked, "Rotating keys"),
+        lambda: documents.md_frontmatter(asked),
+        lambda: documents.read_md_with_images(asked),
+    ]
+    folder = asked.partition("#")[0]
+    count = 2 if "one" in asked else 3
+    said = rf"'{folder}' is a folder of {count} notes, not a note: one:ops/guide.md, .*ops/index.md"
+    for call in calls:
+        with pytest.raises(NotFound, match=said) as error:
+            call()
+        listed = re.search(r"list_documents\(root='(.*)'\) lists them", str(error.value))
+        assert len(documents.list_documents(root=listed[1]).rows) == count
+    assert re.search(said, documents.get_documents([asked]).notes[0])
+    with pytest.raises(NotFound, match="ops/?. is a folder of"):
+        Reader(shelves).open_document(Locator(path=folder))
+    with pytest.raises(NotFound, match=f"is a folder, not a note; .* its {count} notes"):
+        shelves.md_vault_index("node", node_id=folder)
+
+
+def test_a_note_given_for_a_folder_is_an_error_that_says_so(shelves):
+    for asked in ("ops/index.md", "ops/index", "ops/index.md#_intro"):
+        with pytest.raises(NotFound, match=r"is a note, not a folder; md_tree\(path='ops/index.md'\)"):
+            shelves.documents.list_documents(root=asked)
+        assert "is a note, not a folder" in shelves.documents.get_documents([{"root": asked}]).notes[0]
+    with pytest.raises(NotFound, match="nearest: ops"):
+        shelves.documents.list_documents(root="opps")
+    with pytest.raises(NotFound, match=r"nearest folder: ops; list_documents\(root='ops'\)"):
+        shelves.documents.md_tree("opps")
+    with pytest.raises(NotFound, match="is a folder, not a vault"):
+        shelves.md_find("keys", vault_path="ops")

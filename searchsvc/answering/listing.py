@@ -30,6 +30,8 @@ class Entry:
     id: str
     """Empty until ``name_entries`` gives one."""
     location: str
+    path: str
+    """Relative to its root."""
     tokens: int
     """Of the whole file: as indexed, or at most by its size; as read, once it is."""
     outline: Callable[[], Outline | None] = field(repr=False)
@@ -73,13 +75,13 @@ def most_tokens(size: int) -> int:
 
 def name_entries(entries: Sequence[Entry]) -> None:
     """Give ids to documents that have none: the name of the file, or its path where that is taken."""
-    stems = Counter(stem(entry.location).casefold() for entry in entries)
+    stems = Counter(stem(entry.path).casefold() for entry in entries)
     taken = {entry.id for entry in entries if entry.id}
     bare = Counter(_bare(entry.location).casefold() for entry in entries)
     for entry in entries:
         if entry.id:
             continue
-        name, path = stem(entry.location), _bare(entry.location)
+        name, path = stem(entry.path), _bare(entry.location)
         if stems[name.casefold()] == 1 and name not in taken:
             entry.id = name
         else:
@@ -198,8 +200,7 @@ def _folders(root: str, entries: Sequence[Entry], room: int) -> list[str]:
     prefix = "" if base in ("", ".") else f"{base}/"
     counts, tokens = Counter[str](), Counter[str]()
     for entry in entries:
-        path = entry.location.partition(":")[2] or entry.location
-        inside = path.removeprefix(prefix) if path.startswith(prefix) else path
+        inside = entry.path.removeprefix(prefix)
         if "/" in inside:
             folder = prefix + inside.partition("/")[0]
             counts[folder] += 1

@@ -1,6 +1,6 @@
 """The state of the service -> a few lines."""
 
-from searchsvc.items import RootStatus, Status
+from searchsvc.status_items import RootStatus, Status
 from searchsvc.tokens import cost
 
 _MAX_PROBLEMS = 20

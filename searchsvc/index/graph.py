@@ -20,7 +20,7 @@ from searchsvc.errors import NotFound, QueryError
 from searchsvc.graph_items import DeadLink, GraphNode, GraphQuery, GraphReply, GraphStep
 from searchsvc.index.catalog import Catalog
 from searchsvc.index.edges import Edges
-from searchsvc.index.node_names import Named, Names, and_more, fold, make_ids, plain, quote
+from searchsvc.index.node_names import Named, Names, Spell, and_more, fold, make_ids, plain, quote
 
 UNTYPED = "untyped"
 MAX_DISTANCE = 5
@@ -38,12 +38,15 @@ _ARROW = re.compile(r"\s*(?:-*>|→)\s*")
 class Graph:
     """The graph of one generation; it never changes, so threads may share it."""
 
-    def __init__(self, catalogs: Sequence[tuple[str, Catalog]], root: str = "") -> None:
+    def __init__(
+        self, catalogs: Sequence[tuple[str, Catalog]], root: str = "", spell: Spell = lambda asked: ""
+    ) -> None:
         """Take the name and the pinned catalog of every root; ``root`` narrows the graph to one of them.
 
         The catalogs are only read here. All of them are needed even for one root: they say which paths
-        must be told apart by the name of their root.
+        must be told apart by the name of their root. ``spell`` knows the notes by further names.
         """
+        self._spell = spell
         names = [(name, catalog, catalog.names()) for name, catalog in catalogs]
         holders = Counter(path for _, _, rows in names for _, path, _, _ in rows)
         chosen = [part for part in names if root in ("", part[0])]
@@ -253,7 +256,9 @@ class Graph:
 
     @cached_property
     def _names(self) -> Names:
-        return Names(self._notes, self._ids, [self._ids[place] for place in self._hubs(_EXAMPLES)])
+        return Names(
+            self._notes, self._ids, [self._ids[place] for place in self._hubs(_EXAMPLES)], self._spell
+        )
 
     @cached_property
     def _type_counts(self) -> tuple[tuple[str, int], ...]:

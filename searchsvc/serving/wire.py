@@ -4,7 +4,8 @@ from mcp.server.mcpserver import Image
 from mcp.types import CallToolResult, ImageContent, TextContent
 from pydantic import BaseModel
 
-from searchsvc.items import Answer, Hit, ProfileStatus, Reply, RootStatus, Status
+from searchsvc.items import Answer, Hit, Reply
+from searchsvc.status_items import ProfileStatus, RootStatus, Status
 
 
 class WireAnswer(BaseModel):
