@@ -49,7 +49,7 @@ def main(context: click.Context, config_file: Path | None, data_dir: Path | None
 @ROOTS
 @click.option("--path", default="", help="Only this note, section (its id), folder or glob.")
 @click.option("--tag", "tags", multiple=True, help="Only notes with this tag; repeatable.")
-@click.option("--since", default="", help="Only notes changed since a date, or an age such as 30d.")
+@click.option("--since", default="", help="Only files changed since a date, or an age such as 30d.")
 @click.option(
     "--mode", default="hybrid", type=click.Choice(["hybrid", "lexical", "vector"]), show_default=True
 )

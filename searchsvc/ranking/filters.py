@@ -38,7 +38,7 @@ class Filters:
     properties: Mapping[str, Any] = field(default_factory=dict)
     """Front matter values; a list must hold the value, ``None`` means that there is none."""
     since: str = ""
-    """Changed on or after: a date, a date with time (UTC unless it has a zone), or an age such as ``30d``."""
+    """File changed on or after: a date, a date with time (UTC without a zone), or an age such as ``30d``."""
     file_types: tuple[FileType, ...] = ()
     """Made from a file of one of these types."""
 
