@@ -26,8 +26,9 @@ from searchsvc.ranking.fuse import Fused, fuse, join
 from searchsvc.ranking.hits import Row, addresses, fetch, make_hits
 from searchsvc.ranking.lexical import Terms
 from searchsvc.ranking.phrases import quoted
+from searchsvc.ranking.reasons import Spoken
 from searchsvc.ranking.vector import VectorScores, trust_in, vector_scores
-from searchsvc.tokens import STOP_WORDS, Tokenizer, fold
+from searchsvc.tokens import STOP_WORDS, Tokenizer, fold, unspaced_runs
 from searchsvc.vault import Vault
 
 _MAX_QUERIES = 8
@@ -171,7 +172,7 @@ class Searcher:
                 notices.append(f"{left_out} notes have just changed and are left out until they are indexed")
         if request.mode == "vector" and not is_measured(fused.vector):
             notices.append("the model cannot tell whether anything here is relevant to this question")
-        hits, rows = _page(request, pinned, fused, words)
+        hits, rows = _page(request, pinned, fused, self._spoken(request, words))
         evidence = weigh(fused, request.query)
         relevant = bool(hits) and (
             request.filters.names_section or evidence.is_relevant(by_vectors_alone=request.mode == "vector")
@@ -210,6 +211,13 @@ class Searcher:
                 )
             )
         return join(rankings), words
+
+    def _spoken(self, request: Request, words: Mapping[str, str]) -> Spoken:
+        """Return the words of a question, from the word that each of its terms was, for its reasons."""
+        parts = {term: self._tokenizer.written(term, word).lower() for term, word in words.items()}
+        words = {term: word.lower() for term, word in words.items()}
+        runs = [run for query in (request.query, *request.queries) for run in unspaced_runs(query)]
+        return Spoken(words, parts, list(dict.fromkeys(runs)))
 
     def _terms(self, query: str, pairs: Sequence[tuple[str, str]]) -> Terms:
         """Take terms with their words; do not count function words, unless there is nothing else.
@@ -326,7 +334,7 @@ def _distinct_queries(request: Request) -> list[str]:
 
 
 def _page(
-    request: Request, pinned: Pinned, fused: Fused, words: Mapping[str, str]
+    request: Request, pinned: Pinned, fused: Fused, spoken: Spoken
 ) -> tuple[tuple[Hit, ...], list[Row]]:
     """Return the hits of one page, and the rows of all sections that they name."""
     kept, copies = collapse(pinned.corpus, _in_order(pinned, fused))
@@ -345,7 +353,7 @@ def _page(
         [rows[ordinal] for ordinal in ordinals],
         [scores[ordinal] for ordinal in ordinals],
         fused,
-        words,
+        spoken,
         copies=[([rows[o].id for o in same], [rows[o].id for o in like]) for same, like in named],
         explain=request.explain,
     )
