@@ -195,7 +195,8 @@ class Service:
         # A note may have gone between the ranking and this look.
         regions = group(ranking.hits, lambda hit: cards.get((hit.root, hit.path)) or _card_of(hit))
         hubs = [] if ranking.relevant else heapq.nsmallest(MAX_HUBS, cards.values(), key=_hub_order)
-        return render_find(query, ranking, regions, hubs, self.budget(max_tokens))
+        cap = self.config.max_reply_tokens
+        return render_find(query, ranking, regions, hubs, self.budget(max_tokens), cap=cap)
 
     def md_vault_index(
         self,
