@@ -15,7 +15,7 @@ from searchsvc.answering.frontmatter import render_front_matter
 from searchsvc.answering.listing import Entry, most_tokens, name_entries, render_listing
 from searchsvc.answering.match import last_line, match_section
 from searchsvc.answering.outlines import make_file_index, make_tree, render_index, render_tree
-from searchsvc.answering.passage import Manner, Source, as_call
+from searchsvc.answering.passage import Manner, Source, as_call, lines_cost
 from searchsvc.answering.selectors import read_range, read_selectors
 from searchsvc.config import Config, Root
 from searchsvc.errors import QueryError, SearchError
@@ -86,8 +86,9 @@ class Documents:
         )  # fmt: skip
         own = source.outline.cost
         reply = self._assembled([passage], source.outline.problems, budget, tool="get_documents")
-        saved = f"· of {own} tok, saves {max(0, 1 - reply.cost / own):.0%}" if own else ""
-        return with_line(reply, saved, budget)
+        unread = sum(lines_cost(source, row["lines"][1] + 1, passage.last) for row in reply.rows)
+        saved = max(0, 1 - (reply.cost + unread) / own) if own else 0
+        return with_line(reply, f"· of {own} tok, saves {saved:.0%}" if own else "", budget)
 
     def md_frontmatter(self, path: str, *, max_tokens: int = 2000) -> Reply:
         """Answer with the properties of a note as typed values."""

@@ -137,6 +137,31 @@ def test_a_list_that_is_short_of_room_says_which_details_it_leaves_out_and_how_t
     assert "left out" not in whole and "A summary" in whole
 
 
+def saved(text: str) -> int | None:
+    """Return the share that a reply says it saves, in percent."""
+    found = re.search(r"saves (\d+)%", text)
+    return int(found[1]) if found else None
+
+
+def test_what_a_section_saves_is_no_more_for_being_cut(tmp_path):
+    body = "".join(f"Line {n} of the part that is read, of some length.\n" for n in range(60))
+    text = f"# Note\n\n{'Words of the introduction. ' * 90}\n\n## Part\n\n{body}\n## End\n\nBye.\n"
+    desk = open_service(write_notes(tmp_path / "notes", {"a.md": text}), tmp_path / "data").documents
+    whole = desk.md_section("a.md", "Part", max_tokens=4000)
+    assert not whole.rest and saved(whole.text) > 20
+    for budget in (150, 300, 600):
+        cut = desk.md_section("a.md", "Part", max_tokens=budget)
+        assert cut.rest and abs(saved(cut.text) - saved(whole.text)) < 10
+
+
+def test_an_outline_says_what_it_saves_only_when_nothing_of_it_is_left_out(tmp_path):
+    text = "# Note\n" + "".join(f"\n## Part {n}\n\nText.\n\n### Deep {n}\n\nText.\n" * 2 for n in range(30))
+    desk = open_service(write_notes(tmp_path / "notes", {"a.md": text}), tmp_path / "data").documents
+    assert saved(desk.md_tree("a.md").text) is not None
+    for more in ({"max_tokens": 300}, {"max_tokens": 700}, {"cursor": "5"}, {"max_depth": 1}):
+        assert saved(desk.md_tree("a.md", **more).text) is None
+
+
 # Ids and folders
 
 

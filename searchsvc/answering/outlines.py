@@ -97,7 +97,8 @@ def _tree_reply(tree: Tree, rows: Sequence[TreeRow], left: str, budget: int, *, 
     notes = [f"! {clip(one_line(problem), budget // 8)}" for problem in tree.problems[:1]]
     body = [*notes, *(_tree_line(row, budget // 3) for row in rows), *([left] if left else [])]
     spent = cost("\n".join(body)) + cost(name) + 20
-    saved = f", saves {max(0, 1 - spent / tree.cost):.0%}" if tree.cost else ""
+    is_whole = not left and len(rows) == len(tree.rows)
+    saved = f", saves {max(0, 1 - spent / tree.cost):.0%}" if tree.cost and is_whole else ""
     text = "\n".join([f"{name} · {tree.lines} lines · {tree.cost} tok{saved}", *body])
     facts = tuple(
         {
