@@ -162,6 +162,28 @@ def test_an_outline_says_what_it_saves_only_when_nothing_of_it_is_left_out(tmp_p
         assert saved(desk.md_tree("a.md", **more).text) is None
 
 
+def test_a_header_names_the_lines_that_are_shown_and_no_more(tmp_path):
+    lines = [f"Line {n} of some length, so that not many fit." for n in range(1, 60)]
+    notes = {"a.md": "\n".join(lines), "b.md": "Words of a line that is long. " * 300 + "\nEnd.\n"}
+    desk = open_service(write_notes(tmp_path / "notes", notes), tmp_path / "data").documents
+    select = [{"doc": "a.md", "lines": [3, 50]}]
+    calls = [
+        lambda budget: desk.get_documents(["a.md"], max_tokens=budget),
+        lambda budget: desk.get_documents([*select, "b.md"], max_tokens=budget),
+        lambda budget: desk.read_md_with_images("a.md", line_range=[3, 50], max_tokens=budget),
+        lambda budget: desk.md_section("a.md", "_preamble", max_tokens=budget),
+    ]
+    for call in calls:
+        for budget in (120, 200, 400, 4000):
+            text = call(budget).text
+            (first, last), *_ = re.findall(r"^=== a\.md.* · L(\d+)–(\d+) ===", text, re.MULTILINE)
+            numbers = [int(found) for found in re.findall(r"^Line (\d+) ", text, re.MULTILINE)]
+            assert numbers == list(range(int(first), int(last) + 1))
+    assert desk.get_documents(["b.md"], max_tokens=150).text.startswith(
+        "=== b.md · L1… === quoted data\nWords"
+    )
+
+
 # Ids and folders
 
 
