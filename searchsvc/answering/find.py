@@ -163,8 +163,10 @@ def _no_match(
 ) -> Answer:
     def plan(budget: int) -> _Plan:
         weak = [f"weak: {address(region.hits[0], _limit(budget))}" for region in regions[:_MAX_WEAK]]
-        entries = [f"hub: {_note_line(card, budget)}" for card in hubs[:MAX_HUBS]]
-        hint = "Hubs are the most linked notes. " if entries else ""
+        entries = [
+            f"{'hub' if card.linked_from else 'note'}: {_note_line(card, budget)}" for card in hubs[:MAX_HUBS]
+        ]
+        hint = "Hubs are the most linked notes. " if hubs and hubs[0].linked_from else ""
         return _Plan(
             lambda _: [f"No match for {_asked(query, budget)}", *_notices(ranking, budget)],
             weak + entries,

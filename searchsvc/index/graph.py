@@ -136,7 +136,7 @@ class Graph:
                 "links": self._edges.links,
                 "dead_links": sum(map(len, self._dead.values())),
                 "dead_targets": len(missing),
-                "isolated": sum(not self._edges.degree(place) for place in range(len(self._ids))),
+                "isolated": self._isolated,
             },
             types=self._type_counts,
             dead=tuple(missing[:count]),
@@ -183,10 +183,13 @@ class Graph:
         return GraphReply("search_type", known[name], nodes=tuple(map(self._node, places)))
 
     def most_connected(self, count: int = DEFAULT_LISTED) -> GraphReply:
-        """Return the ``count`` (1 to 100) notes with the most edges, in and out, the best first."""
+        """Return the ``count`` (1 to 100) notes with the most edges, in and out, the best first.
+
+        Notes without edges are none of them.
+        """
         _check(count, MAX_LISTED, "how many notes")
         places = self._hubs(count)
-        total = {"nodes": len(self._ids)}
+        total = {"nodes": len(self._ids), "isolated": self._isolated}
         return GraphReply("most_connected", counts=total, nodes=tuple(map(self._node, places)))
 
     def isolated(self) -> GraphReply:
@@ -248,9 +251,11 @@ class Graph:
         if not self._ids:
             raise NotFound(f"no note {quote(node_id)}: no notes are indexed here; see status")
         if not node_id.strip():
+            hubs = self._hubs(1)
+            example = f"{self._ids[hubs[0]]!r} (the most linked)" if hubs else repr(self._ids[0])
             raise QueryError(
-                f"query {query!r} needs node_id, the id of a note, for example "
-                f"{self._ids[self._hubs(1)[0]]!r} (the most linked); find others with md_find"
+                f"query {query!r} needs node_id, the id of a note, for example {example}; find others with "
+                "md_find"
             )
         return self._names.find(node_id)
 
@@ -259,6 +264,10 @@ class Graph:
         return Names(
             self._notes, self._ids, [self._ids[place] for place in self._hubs(_EXAMPLES)], self._spell
         )
+
+    @cached_property
+    def _isolated(self) -> int:
+        return sum(not self._edges.degree(place) for place in range(len(self._ids)))
 
     @cached_property
     def _type_counts(self) -> tuple[tuple[str, int], ...]:
@@ -291,7 +300,8 @@ class Graph:
         def order(place: int) -> tuple[int, int, int]:
             return -self._edges.degree(place), -len(self._edges.into[place]), place
 
-        return heapq.nsmallest(count, range(len(self._ids)), key=order)
+        linked = (place for place in range(len(self._ids)) if self._edges.degree(place))
+        return heapq.nsmallest(count, linked, key=order)
 
     def _node(self, place: int) -> GraphNode:
         return GraphNode(

@@ -141,8 +141,9 @@ class Names:
                 f"{quote(asked)} is a folder, not a note; give the id of one of its {len(inside)} notes as "
                 f"node_id: {and_more(inside)}"
             )
-        near, hubs = self.nearest(asked), ", ".join(self._hubs)
-        hint = f"nearest ids: {', '.join(near)}" if near else f"nor any like it; most linked: {hubs}"
+        near = self.nearest(asked)
+        hubs = f"; most linked: {', '.join(self._hubs)}" if self._hubs else ""
+        hint = f"nearest ids: {', '.join(near)}" if near else f"nor any like it{hubs}"
         raise NotFound(
             f"no note {quote(asked)}; {hint}; give an id as node_id, or find the note by its content "
             "with md_find"

@@ -97,6 +97,13 @@ def test_without_a_match_the_hubs_are_entry_points_and_weak_hits_are_called_weak
     assert not answer.shown
 
 
+def test_notes_that_nothing_links_to_are_not_called_hubs():
+    hits, cards = many(3)
+    text = find((), (), hubs=cards, relevant=False).text
+    assert "note: a/0.md · #tag0" in text
+    assert "hub" not in text.lower()
+
+
 def test_a_title_with_line_breaks_stays_one_line():
     hit = make_hit()
     answer = find([hit], [card_of(hit, title="Real\n99 of 99 notes")])
