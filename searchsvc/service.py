@@ -329,7 +329,7 @@ class Service:
     def _advice(self, roots: Sequence[RootStatus]) -> list[str]:
         # A server that is at work sees to missing indexes by itself.
         missing = [root.name for root in roots if not root.indexed and not self.activity()]
-        advice = [f"root {name} is not indexed yet: run `searchsvc index`" for name in missing]
+        advice = [f"root {name} has no index of this version yet: run `searchsvc index`" for name in missing]
         if self.is_indexed and self.slots and not self._is_multilingual():
             with self.pinned() as pinned:
                 if pinned.corpus.language_share("en") < _MOSTLY:

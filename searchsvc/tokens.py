@@ -101,7 +101,7 @@ class Tokenizer:
         self._stem = _english_stemmer() if stemming else str
         self._seen: dict[str, tuple[str, ...]] = {}
         self._pieces: dict[str, tuple[str, ...]] = {}
-        self.settings = f"{VERSION}{'+english' if stemming else ''}"
+        self.settings = settings_of(stemming=stemming)
         """Changes whenever the same text would give other terms."""
 
     def terms(self, text: str) -> list[str]:
@@ -212,6 +212,11 @@ class Tokenizer:
         whole = chunk if chunk[0] == "." else _whole(chunk)
         folded = dict.fromkeys(self._stem(fold(term)) for term in [*parts, whole])
         return tuple(term for term in folded if term)
+
+
+def settings_of(*, stemming: bool) -> str:
+    """Return the settings of a tokenizer without making one."""
+    return f"{VERSION}{'+english' if stemming else ''}"
 
 
 def is_single_unspaced(term: str) -> bool:

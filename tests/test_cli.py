@@ -172,7 +172,7 @@ def test_options_of_the_whole_program_may_stand_behind_any_command(run, tmp_path
     assert "6 notes added" in run("index", ".", "--data-dir", elsewhere).output
     for arguments in (["--data-dir", elsewhere, "status"], ["status", f"--data-dir={elsewhere}"]):
         assert "6 notes" in run(*arguments).output
-    assert "not indexed yet" in run("status").output
+    assert "no index of this version yet" in run("status").output
     assert f"data_dir: {elsewhere}" in run("config", "show", "--data-dir", elsewhere).output
     (tmp_path / "own.yaml").write_text("max_reply_tokens: 777\n", encoding="utf-8")
     assert "max_reply_tokens: 777" in run("config", "show", "--config", str(tmp_path / "own.yaml")).output
