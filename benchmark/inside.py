@@ -158,7 +158,9 @@ def open_stages(corpus: Path, data_dir: Path) -> Stages:
     """Open an index that is ready, with its random vectors if it has them; no real model is loaded."""
     service = Service(make_config(corpus, data_dir, "none"))
     models = RandomModels(service.config, service.vaults)
-    searcher = Searcher(service.vaults, make_tokenizer(service.config.stemming), models)
+    searcher = Searcher(
+        service.vaults, make_tokenizer(service.config.stemming), models, service.documents.library.address
+    )
     with searcher.pinned() as pinned:
         return Stages(service, pinned.corpus, pinned.catalogs[0], searcher)
 

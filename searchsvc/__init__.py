@@ -19,9 +19,10 @@ files as they are now.
 
 ``load`` merges settings from the config file, the environment and its argument into a ``Config``; a
 ``Service`` answers. What it returns (``Ranking``, ``Hit``, ``Answer``, ``Status``) are plain dataclasses,
-documented field by field in ``searchsvc.items``. All errors are ``SearchError``; the tree is drawn in
-``searchsvc.errors``. The same service speaks MCP (``searchsvc serve``) and is on the command line
-(``searchsvc --help``). ARCHITECTURE.md, beside the package in its repository, shows how it is built.
+documented field by field in ``searchsvc.items`` and ``searchsvc.status_items``. All errors are
+``SearchError``; the tree is drawn in ``searchsvc.errors``. The same service speaks MCP (``searchsvc serve``)
+and is on the command line (``searchsvc --help``). ARCHITECTURE.md, beside the package in its repository,
+shows how it is built.
 
 Importing this package imports nothing else: names load when they are first used.
 """
@@ -41,7 +42,7 @@ _HOMES = {
     "SearchError": "errors",
     "Section": "items",
     "Service": "service",
-    "Status": "items",
+    "Status": "status_items",
     "Tree": "items",
     "index_file": "functions",
     "index_folder": "functions",

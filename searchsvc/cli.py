@@ -1,6 +1,7 @@
 """The command line: parse arguments, ask the service, print."""
 
 import sys
+from copy import copy
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -49,7 +50,7 @@ def main(context: click.Context, config_file: Path | None, data_dir: Path | None
 @ROOTS
 @click.option("--path", default="", help="Only this note, section (its id), folder or glob.")
 @click.option("--tag", "tags", multiple=True, help="Only notes with this tag; repeatable.")
-@click.option("--since", default="", help="Only notes changed since a date, or an age such as 30d.")
+@click.option("--since", default="", help="Only files changed since a date, or an age such as 30d.")
 @click.option(
     "--mode", default="hybrid", type=click.Choice(["hybrid", "lexical", "vector"]), show_default=True
 )
@@ -197,3 +198,26 @@ def _for_yaml(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _for_yaml(item) for key, item in value.items() if key != "is_named"}
     return str(value) if isinstance(value, Path) else value
+
+
+def _spread(group: click.Group, options: list[click.Option]) -> None:
+    """Let options of the whole program stand behind a command, too, where most people put them."""
+    for below in group.commands.values():
+        taken = {name for parameter in below.params for name in parameter.opts}
+        for option in options:
+            if taken.isdisjoint(option.opts):
+                other = copy(option)
+                other.hidden = True
+                if option.expose_value:
+                    other.expose_value, other.callback = False, _keep
+                below.params.append(other)
+        if isinstance(below, click.Group):
+            _spread(below, options)
+
+
+def _keep(context: click.Context, option: click.Parameter, value: Any) -> None:
+    if value is not None:
+        context.obj[option.name] = value
+
+
+_spread(main, [option for option in main.params if isinstance(option, click.Option)])

@@ -12,23 +12,23 @@ from typing import Any
 
 from searchsvc.answering.assemble import Continuation, Passage, assemble, without_overlaps
 from searchsvc.answering.frontmatter import render_front_matter
-from searchsvc.answering.listing import Entry, name_entries, render_listing
-from searchsvc.answering.match import match_section
+from searchsvc.answering.listing import Entry, most_tokens, name_entries, render_listing
+from searchsvc.answering.match import last_line, match_section
 from searchsvc.answering.outlines import make_file_index, make_tree, render_index, render_tree
-from searchsvc.answering.passage import Manner, Source, as_call
+from searchsvc.answering.passage import Manner, Source, as_call, lines_cost
 from searchsvc.answering.selectors import read_range, read_selectors
 from searchsvc.config import Config, Root
-from searchsvc.errors import NotFound, QueryError, SearchError
+from searchsvc.errors import QueryError, SearchError
 from searchsvc.images import Images
 from searchsvc.items import FileIndex, Reply, Section, Tree
-from searchsvc.library import Found, Library
-from searchsvc.reading.access import Place, locate_folder
+from searchsvc.library import Found, Library, is_in
+from searchsvc.reading.access import Place
 from searchsvc.reading.decode import decode
 from searchsvc.reading.frontmatter import read_front_matter
 from searchsvc.reading.hosts import is_address
 from searchsvc.reading.manifest import DocumentEntry, Manifest, read_manifest
 from searchsvc.reading.outline import Outline, outline_of
-from searchsvc.reading.sections import INTRO
+from searchsvc.reading.walk import FileEntry
 from searchsvc.reading.web import fetch
 from searchsvc.selecting import (
     Selection,
@@ -86,8 +86,9 @@ class Documents:
         )  # fmt: skip
         own = source.outline.cost
         reply = self._assembled([passage], source.outline.problems, budget, tool="get_documents")
-        saved = f"· of {own} tok, saves {max(0, 1 - reply.cost / own):.0%}" if own else ""
-        return with_line(reply, saved, budget)
+        unread = sum(lines_cost(source, row["lines"][1] + 1, passage.last) for row in reply.rows)
+        saved = max(0, 1 - (reply.cost + unread) / own) if own else 0
+        return with_line(reply, f"· of {own} tok, saves {saved:.0%}" if own else "", budget)
 
     def md_frontmatter(self, path: str, *, max_tokens: int = 2000) -> Reply:
         """Answer with the properties of a note as typed values."""
@@ -111,14 +112,14 @@ class Documents:
         budget = self._budget(max_tokens)
         if section_depth is not None and not 0 <= section_depth <= 6:
             raise QueryError(f"section_depth is {section_depth}, expected 0 to 6")
-        folders = dict(self.folders(root))
+        folders = dict(self.library.folders(root))
         problems, listed = list[str](), list[tuple[Root, str, Entry]]()
         for vault in self.library.roots:
             manifest = read_manifest(vault, self._config)
             problems += manifest.problems if manifest and vault in folders else ()
             listed += self._entries(vault, manifest)
         name_entries([entry for _, _, entry in listed])  # unique among all, whatever folder is shown
-        entries = [entry for vault, path, entry in listed if _is_in(path, folders.get(vault))]
+        entries = [entry for vault, path, entry in listed if vault in folders and is_in(path, folders[vault])]
         return render_listing(
             root, entries, problems, line_bounds=line_bounds, start=read_cursor(cursor)[0], budget=budget,
             depth=6 if section_depth is None else section_depth,
@@ -262,9 +263,7 @@ class Documents:
         if within:
             sections = _below(sections, match_section(sections, within, source.location))
         section = sections[match_section(sections, asked, source.location)]
-        # By its id the text under the title is meant, by its heading the whole note.
-        is_intro = section.slug == INTRO and asked.strip().rpartition("#")[2].strip("/") == INTRO
-        last = section.subtree_end if whole and not is_intro else section.line_end
+        last = last_line(section, asked) if whole else section.line_end
         return Passage(source, name, section.line_start, last, f"section {section.slug}", manner)
 
     def _assembled(self, passages: list[Passage], notes: Iterable[str], budget: int, *, tool: str) -> Reply:
@@ -274,36 +273,24 @@ class Documents:
         )
         return assemble(passages, list(notes), then, budget=budget, max_images=0)
 
-    def folders(self, asked: str) -> list[tuple[Root, str]]:
-        """Return the roots, or the folder of a root, that a caller means."""
-        name = asked.strip()
-        if name in ("", ".", "/"):
-            return [(root, "") for root in self.library.roots]
-        named = self.library.root_named(name.rstrip(":"))
-        if named is not None:
-            return [(named, "")]
-        roots, path = self.library.split_root(name)
-        found = []
-        for root in roots:
-            try:
-                found.append((root, locate_folder(path, root, self._config)))
-            except NotFound as error:
-                missing = error
-        if not found:
-            raise NotFound(f"{missing}; list_documents() shows the folders there are")
-        return found
-
     def _entries(self, root: Root, manifest: Manifest | None) -> list[tuple[Root, str, Entry]]:
         known = {entry.path: entry for entry in manifest.documents} if manifest else {}
-        paths = self.library.notes(root)
-        return [(root, path, self._entry(root, path, known.get(path))) for path in paths]
+        costs = self.library.costs(root)
+        return [
+            (root, file.path, self._entry(root, file, known.get(file.path), costs.get(file.path)))
+            for file in self.library.files(root)
+        ]
 
-    def _entry(self, root: Root, path: str, known: DocumentEntry | None) -> Entry:
-        place = Place(root, path)
+    def _entry(
+        self, root: Root, file: FileEntry, known: DocumentEntry | None, indexed: tuple[str, int] | None
+    ) -> Entry:
+        place = Place(root, file.path)
+        is_current = indexed is not None and indexed[0] == file.signature
         return Entry(
             id=known.id if known else "",
             location=self.library.location(place),
-            size=_size(place),
+            path=file.path,
+            tokens=indexed[1] if indexed and is_current else most_tokens(file.size),
             outline=lambda: self._outline_or_none(place),
             title=known.title if known else "",
             summary=known.summary if known else "",
@@ -328,14 +315,14 @@ class Documents:
     def _places(self, uri: str) -> list[Place] | None:
         """Return the notes of a folder, or none when ``uri`` is no folder."""
         try:
-            folders = self.folders(uri)
+            folders = self.library.folders(uri)
         except SearchError:
             return None
         return [
             Place(root, path)
             for root, folder in folders
             for path in self.library.notes(root)
-            if path.startswith(f"{folder}/" if folder else "")
+            if is_in(path, folder)
         ]
 
     def _file_index(self, place: Place) -> FileIndex:
@@ -354,18 +341,6 @@ def with_line(reply: Reply, line: str, budget: int) -> Reply:
     head, _, body = str(reply.blocks[0]).partition("\n")
     text = f"{head} {line}\n{body}" if body else f"{head} {line}"
     return replace(reply, blocks=(text, *reply.blocks[1:]), cost=reply.cost + cost(line) + 1)
-
-
-def _is_in(path: str, folder: str | None) -> bool:
-    """Tell whether a path lies in a folder; in none when there is none."""
-    return folder is not None and path.startswith(f"{folder}/" if folder else "")
-
-
-def _size(place: Place) -> int:
-    try:
-        return place.file.stat().st_size
-    except OSError:
-        return 0
 
 
 def _in_utf8(data: bytes, charset: str) -> bytes:

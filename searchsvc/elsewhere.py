@@ -13,6 +13,7 @@ from searchsvc.index.open import Reader as IndexReader
 from searchsvc.models import known_of
 from searchsvc.reader import Reader
 from searchsvc.service import Service
+from searchsvc.tokens import settings_of
 
 _MAX_OPEN = 4
 _SERVERS = ("ollama", "lmstudio", "openai")
@@ -70,7 +71,7 @@ class Elsewhere:
         return folder
 
     def _opened(self, folder: Path) -> Reader:
-        found = IndexReader(Layout(folder))
+        found = IndexReader(Layout(folder), settings_of(stemming=self._home.service.config.stemming))
         made_of = found.folder if found.exists else ""
         if not made_of:
             raise NotFound(

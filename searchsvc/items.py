@@ -11,6 +11,9 @@ from typing import Any, Literal
 PAGE_MARK = re.compile(r"<!-- page (\d{1,6}) -->")
 """The line that importers put before the first text of every page."""
 
+INTRO = "_intro"
+"""Slug of the text under a note's title, whose id means that text alone."""
+
 Channel = Literal["lexical", "vector", "title", "link"]
 Mode = Literal["hybrid", "lexical", "vector"]
 FileType = Literal["markdown", "pdf", "epub"]
@@ -110,6 +113,11 @@ class Section:
     def anchors(self) -> tuple[str, ...]:
         """GitHub's anchor and the other ids."""
         return (self.anchor, *self.custom_anchor.split())
+
+    @property
+    def read_end(self) -> int:
+        """Last line of what its id returns: with the sections below it, but under a title the text alone."""
+        return self.line_end if self.slug == INTRO else self.subtree_end
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,6 +232,8 @@ class Hit:
     """Addresses of sections with the same text, shown once through this hit."""
     likes: tuple[str, ...] = ()
     """Addresses of sections under the same heading with nearly the same text, likewise."""
+    cost_below: int = 0
+    """Tokens of the sections below it, which its id returns as well."""
 
     @property
     def id(self) -> str:
@@ -349,47 +359,3 @@ class Reply:
     def text(self) -> str:
         """The text without the pictures."""
         return "\n".join(block for block in self.blocks if isinstance(block, str))
-
-
-@dataclass(frozen=True, slots=True)
-class ProfileStatus:
-    """How far a model has got."""
-
-    model: str
-    state: str
-    """``ready``, ``loading``, ``not loaded`` or what is wrong."""
-    provider: str = ""
-    dimension: int = 0
-    embedded: int = 0
-    """Sections with vectors."""
-    wanted: int = 0
-    """Sections with text."""
-    failed: int = 0
-    """Texts that the model did not take."""
-
-
-@dataclass(frozen=True, slots=True)
-class RootStatus:
-    """The index of one root."""
-
-    name: str
-    path: str
-    indexed: bool
-    notes: int = 0
-    sections: int = 0
-    links: int = 0
-    unresolved_links: int = 0
-    generation: int = 0
-    index_bytes: int = 0
-    problems: tuple[Problem, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Status:
-    """Everything about the state of the service."""
-
-    roots: tuple[RootStatus, ...]
-    profiles: tuple[ProfileStatus, ...]
-    activity: str = ""
-    """What a background worker is doing; empty when it rests or there is none."""
-    advice: tuple[str, ...] = ()

@@ -1,42 +1,41 @@
-"""The files that may be read: found by what callers call them, parsed once for each content.
+"""The files that may be read: found by what callers call them.
 
-Every read looks at the file as it is now. What is kept in memory is the outline of a file, packed, under a
-bound; the text is always read again.
+Every read looks at the file as it is now.
 """
 
 import difflib
-import hashlib
 import os
-import pickle
 import threading
 import time
 import unicodedata
-from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
 from searchsvc.config import Config, Root, distinct_roots, make_root
-from searchsvc.errors import AccessDenied, NotFound, QueryError, ReadingError
-from searchsvc.reading.access import Place, locate, read_bytes
-from searchsvc.reading.decode import decode
+from searchsvc.errors import AccessDenied, NotFound, QueryError, ReadingError, SearchError
+from searchsvc.parsed import ParsedFiles, signature_of
+from searchsvc.reading.access import Place, locate, locate_folder
 from searchsvc.reading.ignore import IgnoreRules
 from searchsvc.reading.links import NOTE_SUFFIXES
 from searchsvc.reading.manifest import read_manifest
 from searchsvc.reading.note import stem
-from searchsvc.reading.outline import Outline, outline_of
-from searchsvc.reading.walk import FileEntry, is_note_name, signature, walk
+from searchsvc.reading.outline import Outline
+from searchsvc.reading.walk import FileEntry, is_note_name, walk
 
-_CACHE_BYTES = 48_000_000
 _MAX_FOUND = 20_000
 """Names whose notes are remembered, for as long as the rules of what is left out are."""
 _MAX_SHOWN = 8
+_MAX_INSIDE = 5
 _MAX_COMPARED = 20_000
 """Names looked at for the nearest; more would make an error take longer than an answer."""
 
 Names = Callable[[Root], Sequence[str] | None]
 """Paths of the notes of a root as last indexed, or none when there is no index."""
+Costs = Callable[[Root], Mapping[str, tuple[str, int]]]
+"""Signature and tokens of the files of a root as last indexed, by path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,24 +49,23 @@ class Found:
     """What followed ``#`` in the name: a section."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Packed:
-    signature: str
-    digest: bytes
-    outline: bytes
-
-
 class Library:
     """Files under the roots and the allowed folders; safe to use from several threads."""
 
-    def __init__(self, roots: Sequence[Root], config: Config, names: Names = lambda root: None) -> None:
+    def __init__(
+        self,
+        roots: Sequence[Root],
+        config: Config,
+        names: Names = lambda root: None,
+        costs: Costs = lambda root: {},
+    ) -> None:
         self._config = config
         allowed = (make_root(path) for path in config.allow_paths)
         self.roots = distinct_roots((*roots, *allowed))
         self._names = names
+        self.costs = costs
         self._lock = threading.Lock()
-        self._outlines: OrderedDict[Path, _Packed] = OrderedDict()
-        self._size = 0
+        self._parsed = ParsedFiles(config)
         self._found: dict[str, tuple[Found, str]] = {}
         self._rules: dict[str, IgnoreRules] = {}
         self._ids: dict[str, tuple[str, dict[str, str]]] = {}
@@ -84,7 +82,7 @@ class Library:
         with self._lock:
             self._renew_rules()
             known = self._found.get(asked)
-        if known is not None and known[1] and _signature(known[0].place.file) == known[1]:
+        if known is not None and known[1] and signature_of(known[0].place.file) == known[1]:
             return known[0]
         found = self._find(asked)
         # A name that had to be searched for may mean another note as soon as one comes.
@@ -92,8 +90,57 @@ class Library:
             with self._lock:
                 if len(self._found) >= _MAX_FOUND:
                     self._found.clear()
-                self._found[asked] = found, _signature(found.place.file)
+                self._found[asked] = found, signature_of(found.place.file)
         return found
+
+    def folders(self, asked: str) -> list[tuple[Root, str]]:
+        """Return the roots, or the folder of a root, that a caller means.
+
+        Raises ``NotFound`` naming the nearest, or the note that was given for a folder, ``AccessDenied`` as
+        ``find``.
+        """
+        found = self._folders(asked.strip())
+        if found:
+            return found
+        try:
+            note = self.find(asked).location
+        except SearchError:
+            near = self._near_folders(asked)
+            nearest = f"; nearest: {', '.join(near)}" if near else ""
+            raise NotFound(
+                f"no folder at {asked[:200]!r}{nearest}; list_documents() shows the folders there are"
+            ) from None
+        raise NotFound(f"{asked[:200]!r} is a note, not a folder; md_tree(path={note!r}) outlines it")
+
+    def address(self, asked: str) -> str:
+        """Return what a caller means as ``root:path#section``, or ``root:folder``; empty for what is neither.
+
+        Raises ``QueryError`` naming the candidates when several notes fit.
+        """
+        try:
+            found = self.find(asked)
+        except (NotFound, ReadingError):
+            with suppress(SearchError):
+                for root, folder in self._folders(asked.strip()):
+                    return f"{root.name}:{folder}"
+            return ""
+        fragment = f"#{found.fragment}" if found.fragment else ""
+        return f"{found.place.root.name}:{found.place.path}{fragment}"
+
+    def contents(self, asked: str) -> str:
+        """Say what notes a folder holds that was given for a note; empty for what is no folder of notes."""
+        try:
+            folders = self._folders(asked.strip())
+        except SearchError:
+            return ""
+        inside = [Place(r, path) for r, folder in folders for path in self.listing(r) if is_in(path, folder)]
+        if not inside:
+            return ""
+        inside.sort(key=lambda place: (place.path.count("/"), place.path))
+        names = ", ".join(self.location(place) for place in inside[:_MAX_INSIDE])
+        more = ", …" if len(inside) > _MAX_INSIDE else ""
+        plural = "" if len(inside) == 1 else "s"
+        return f"{asked[:200]!r} is a folder of {len(inside)} note{plural}, not a note: {names}{more}"
 
     def root_named(self, name: str) -> Root | None:
         """Return a root or allowed folder by its name or its absolute path."""
@@ -123,7 +170,11 @@ class Library:
 
     def notes(self, root: Root) -> list[str]:
         """Return the paths of all notes of a root as they are on disk now, in path order."""
-        return [entry.path for entry in walk(root.path, self._config) if isinstance(entry, FileEntry)]
+        return [entry.path for entry in self.files(root)]
+
+    def files(self, root: Root) -> list[FileEntry]:
+        """Return the files of all notes of a root as they are on disk now, in path order."""
+        return [entry for entry in walk(root.path, self._config) if isinstance(entry, FileEntry)]
 
     def rules(self, root: Root) -> IgnoreRules:
         """Return what is left out of a root."""
@@ -132,8 +183,9 @@ class Library:
 
     def _find(self, asked: str) -> Found:
         roots, path = self.split_root(asked)
-        if not path.strip("/#"):
-            raise NotFound(f"{asked[:80]!r} names no note; give a path such as {self._example()!r}")
+        if not path.strip("/#.: "):
+            nothing = f"{asked[:80]!r} names no note; give a path such as {self._example()!r}"
+            raise NotFound(self._way_in(asked) or nothing)
         names = list(dict.fromkeys(chain(_splits(path), _splits(path.strip()))))
         for spelled, fragment in names:
             places = [] if is_note_name(spelled) else self._by_id(roots, spelled)
@@ -144,9 +196,45 @@ class Library:
             places = self._by_name(roots, spelled)
             if places:
                 return self._one(places, asked, fragment)
-        raise NotFound(f"no note at {asked[:200]!r}; {self._nearest(roots, path)}")
+        raise NotFound(self._way_in(asked) or f"no note at {asked[:200]!r}; {self._nearest(roots, path)}")
+
+    def _way_in(self, asked: str) -> str:
+        """Say what a folder holds that was given for a note, and how to go on; empty for what is none."""
+        for spelled in dict.fromkeys([asked, asked.partition("#")[0]]):
+            if held := self.contents(spelled) if spelled else "":
+                return f"{held}; list_documents(root={spelled[:200]!r}) lists them"
+        return ""
+
+    def _folders(self, asked: str) -> list[tuple[Root, str]]:
+        """Return the folders that a path means, with their roots; none when there is no such folder."""
+        if asked in ("", ".", "/"):
+            return [(root, "") for root in self.roots]
+        named = self.root_named(asked.rstrip(":/"))
+        if named is not None:
+            return [(named, "")]
+        roots, path = self.split_root(asked)
+        first, _, rest = path.partition("/")
+        within = self.root_named(first)
+        ways = [(root, path) for root in roots], [(within, rest)] if within is not None and rest else []
+        for way in ways:
+            found = []
+            for root, folder in way:
+                with suppress(NotFound):
+                    found.append((root, locate_folder(folder, root, self._config)))
+            if found:
+                return found
+        return []
+
+    def _near_folders(self, asked: str) -> list[str]:
+        paths = list(chain.from_iterable(self.listing(root) for root in self.roots))[:_MAX_COMPARED]
+        parents = {path.rpartition("/")[0] for path in paths}
+        known = {"/".join(p.split("/")[:depth]) for p in parents for depth in range(1, p.count("/") + 2)}
+        by_key = {_comparable(folder): folder for folder in sorted(known)}
+        near = difflib.get_close_matches(_comparable(asked).strip("/")[:200], by_key, n=3)
+        return [by_key[key] for key in near]
 
     def _direct(self, root: Root, path: str) -> Iterator[Place]:
+        path = path.rstrip("/")  # of which ".md" would be a hidden name
         for ending in ("",) if is_note_name(path) else NOTE_SUFFIXES:
             try:
                 yield locate(path + ending, root, self._config, self.rules(root))
@@ -162,7 +250,7 @@ class Library:
         """Find notes to which the index file of their root gives an id."""
         places = []
         for root in roots:
-            now = _signature(root.path / self._config.documents_index)
+            now = signature_of(root.path / self._config.documents_index)
             with self._lock:
                 known = self._ids.get(root.name)
             if known is None or known[0] != now:
@@ -175,13 +263,18 @@ class Library:
         return places
 
     def _by_name(self, roots: Sequence[Root], asked: str) -> list[Place]:
-        """Find notes by another spelling of their path, by the end of it, or by their file name."""
+        """Find notes by another spelling of their path, by the end of it, or by their file name.
+
+        The name of the root may stand before the path, as it does in ids of the graph.
+        """
         wanted = _comparable(asked).strip("/")
-        listings = [(root, self.listing(root)) for root in roots]
+        known = [(root, path, _comparable(path)) for root in roots for path in self.listing(root)]
+        heads = {root.name: _comparable(root.name) for root in roots}
         for test in (_is_path, _is_end, _is_joined):
             places = []
-            for root, path in ((root, path) for root, paths in listings for path in paths):
-                if test(_comparable(path), wanted):
+            for root, path, name in known:
+                head = heads[root.name]
+                if test(name, wanted) or (wanted.startswith(head) and test(f"{head}/{name}", wanted)):
                     try:
                         places.append(locate(path, root, self._config, self.rules(root)))
                     except (NotFound, ReadingError):
@@ -217,6 +310,8 @@ class Library:
             by_key = by_stem
         if near:
             return f"nearest: {', '.join(by_key[key] for key in near)}"
+        if folders := self._near_folders(wanted):
+            return f"nearest folder: {folders[0]}; list_documents(root={folders[0]!r}) lists its notes"
         return "nothing is called alike; list_documents shows what there is"
 
     def _example(self) -> str:
@@ -233,48 +328,11 @@ class Library:
 
     def outline(self, place: Place) -> Outline:
         """Return what stands where in a file as it is now; parsed only when its content is new."""
-        now = _signature(place.file)
-        with self._lock:
-            packed = self._outlines.get(place.file)
-            if packed is not None and now and packed.signature == now:
-                self._outlines.move_to_end(place.file)
-                return _unpacked(packed)
-        return self.read(place)[0]
+        return self._parsed.outline(place)
 
     def read(self, place: Place) -> tuple[Outline, tuple[str, ...]]:
         """Return outline and lines of a file, of one and the same content."""
-        before = _signature(place.file)
-        data = read_bytes(place, self._config)
-        text = decode(data)
-        digest = hashlib.blake2b(data, digest_size=16).digest()
-        with self._lock:
-            packed = self._outlines.get(place.file)
-        is_known = packed is not None and packed.digest == digest
-        outline = _unpacked(packed) if packed is not None and is_known else outline_of(place.path, text)
-        body = packed.outline if packed is not None and is_known else pickle.dumps(outline, protocol=5)
-        with self._lock:
-            self._forget(place.file)
-            self._outlines[place.file] = _Packed(before, digest, body)
-            self._size += len(body)
-            while self._size > _CACHE_BYTES:
-                self._forget(next(iter(self._outlines)))
-        return outline, text.lines
-
-    def _forget(self, file: Path) -> None:
-        packed = self._outlines.pop(file, None)
-        self._size -= len(packed.outline) if packed else 0
-
-
-def _unpacked(packed: _Packed) -> Outline:
-    outline: Outline = pickle.loads(packed.outline)
-    return outline
-
-
-def _signature(file: Path) -> str:
-    try:
-        return signature(os.lstat(file))
-    except OSError:
-        return ""
+        return self._parsed.read(place)
 
 
 def _splits(asked: str) -> Iterator[tuple[str, str]]:
@@ -283,6 +341,11 @@ def _splits(asked: str) -> Iterator[tuple[str, str]]:
     for place in reversed([place for place, sign in enumerate(asked) if sign == "#"][:20]):
         if asked[:place]:
             yield asked[:place], asked[place + 1 :]
+
+
+def is_in(path: str, folder: str) -> bool:
+    """Tell whether a note lies in a folder of its root; the empty folder is the root itself."""
+    return not folder or path.startswith(f"{folder}/")
 
 
 def _comparable(path: str) -> str:
@@ -295,7 +358,7 @@ def _is_path(path: str, wanted: str) -> bool:
 
 def _is_joined(path: str, wanted: str) -> bool:
     """Tell whether a name is a path as the graph of links writes it, where file names are not unique."""
-    return path.rpartition(".")[0].replace("/", "_") == wanted
+    return wanted in (path.replace("/", "_"), path.rpartition(".")[0].replace("/", "_"))
 
 
 def _is_end(path: str, wanted: str) -> bool:

@@ -112,7 +112,8 @@ def find_document(locator: Locator, shelf: Sequence[Shelved], library: Library) 
         )
         more = f" and {len(several) - _MAX_SHOWN} more" if len(several) > _MAX_SHOWN else ""
         raise QueryError(f"{by} fits {len(several)} documents; give the doc_id of one: {names}{more}")
-    raise NotFound(f"no document for {' and '.join(missed)}; {_nearest(locator, shelf)}")
+    folder = library.contents(locator.path or locator.doc_id) if locator.path or locator.doc_id else ""
+    raise NotFound(f"no document for {' and '.join(missed)}; {folder or _nearest(locator, shelf)}")
 
 
 def _by_path(asked: str, shelf: Sequence[Shelved], library: Library) -> list[Shelved]:

@@ -5,7 +5,7 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
-from searchsvc.answering.lines import pages_of
+from searchsvc.answering.lines import pages_of, size_of
 from searchsvc.answering.window import best_window
 from searchsvc.items import Hit, Ranking
 
@@ -86,7 +86,7 @@ def print_ranking(service: "Service", ranking: Ranking, *, explain: bool) -> Non
         console.print(
             f"[bold]{rank:>2}[/bold] [cyan]{escape(hit.path)}[/cyan]:"
             f"{section.line_start}-{section.line_end}{pages_of(section)}  "
-            f"[dim]{hit.score:.3f} · {hit.cost} tok · {escape(' · '.join(hit.why))}[/dim]"
+            f"[dim]{hit.score:.3f} · {size_of(hit)} · {escape(' · '.join(hit.why))}[/dim]"
         )
         path = " > ".join(section.heading_path)
         if path:

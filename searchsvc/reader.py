@@ -7,7 +7,7 @@ from typing import Any, get_args
 
 import numpy as np
 
-from searchsvc.answering.match import match_section
+from searchsvc.answering.match import last_line, match_section
 from searchsvc.answering.render import open_page, render
 from searchsvc.answering.shelf import Found, render_opened, render_paragraphs, render_shelf
 from searchsvc.documents import read_cursor, with_line
@@ -246,7 +246,7 @@ def _span(outline: Outline, located: Located) -> tuple[int, int] | None:
         return None
     place = match_section(outline.sections, located.fragment, located.shelved.document.id)
     section = outline.sections[place]
-    return section.line_start, section.subtree_end
+    return section.line_start, last_line(section, located.fragment)
 
 
 def _scored(ranking: Ranking, notes: Sequence[str]) -> Ranking:

@@ -12,6 +12,7 @@ from searchsvc.embedding.base import Embedder
 from searchsvc.embedding.slot import ModelSlot
 from searchsvc.errors import EmbeddingError, NotFound, QueryError
 from searchsvc.index.catalog import Catalog, NoteRow
+from searchsvc.index.node_names import Spell
 from searchsvc.index.open import Frame
 from searchsvc.items import Hit, Mode, Ranking
 from searchsvc.languages import FUNCTION_WORDS, language_of_question
@@ -26,8 +27,9 @@ from searchsvc.ranking.hits import Row, addresses, fetch, make_hits
 from searchsvc.ranking.lexical import Terms
 from searchsvc.ranking.notices import lacking, taken_for
 from searchsvc.ranking.phrases import quoted
+from searchsvc.ranking.reasons import Spoken
 from searchsvc.ranking.vector import VectorScores, trust_in, vector_scores
-from searchsvc.tokens import STOP_WORDS, Tokenizer, fold
+from searchsvc.tokens import STOP_WORDS, Tokenizer, fold, unspaced_runs
 from searchsvc.vault import Vault
 
 _MAX_QUERIES = 8
@@ -84,8 +86,10 @@ class Pinned:
 class Searcher:
     """Ranks; safe to use from several threads."""
 
-    def __init__(self, vaults: Sequence[Vault], tokenizer: Tokenizer, models: Models) -> None:
+    def __init__(self, vaults: Sequence[Vault], tokenizer: Tokenizer, models: Models, spell: Spell) -> None:
+        """``spell`` says which note or folder a path filter means that is none as it stands."""
         self._vaults = vaults
+        self._spell = spell
         self._tokenizer = tokenizer
         self._models = models
         self._lock = threading.Lock()
@@ -136,7 +140,9 @@ class Searcher:
 
         With ``only_unchanged`` the sections of changed notes are left out of the whole ranking.
         """
-        mask = allowed(request.filters, pinned.roots(), datetime.now(UTC)) if request.filters.any else None
+        mask = None
+        if request.filters.any:
+            mask = allowed(request.filters, pinned.roots(), datetime.now(UTC), self._spell)
         embedder, notices = self._choose_model(request, pinned.corpus, wait=wait)
         if request.near is not None:
             fused, said = nearest(request.near, request.query, pinned.roots(), pinned.corpus, embedder, mask)
@@ -170,7 +176,7 @@ class Searcher:
         evidence = weigh(fused, request.query)
         if evidence.holder is not None and request.mode != "vector":
             fused = led_by(fused, evidence.holder)
-        hits, rows = _page(request, pinned, fused, words)
+        hits, rows = _page(request, pinned, fused, self._spoken(request, words))
         relevant = bool(hits) and (
             request.filters.names_section or evidence.is_relevant(by_vectors_alone=request.mode == "vector")
         )
@@ -208,6 +214,13 @@ class Searcher:
                 )
             )
         return join(rankings), words
+
+    def _spoken(self, request: Request, words: Mapping[str, str]) -> Spoken:
+        """Return the words of a question, from the word that each of its terms was, for its reasons."""
+        parts = {term: self._tokenizer.written(term, word).lower() for term, word in words.items()}
+        words = {term: word.lower() for term, word in words.items()}
+        runs = [run for query in (request.query, *request.queries) for run in unspaced_runs(query)]
+        return Spoken(words, parts, list(dict.fromkeys(runs)))
 
     def _terms(self, query: str, pairs: Sequence[tuple[str, str]]) -> Terms:
         """Take terms with their words; do not count function words, unless there is nothing else.
@@ -324,7 +337,7 @@ def _distinct_queries(request: Request) -> list[str]:
 
 
 def _page(
-    request: Request, pinned: Pinned, fused: Fused, words: Mapping[str, str]
+    request: Request, pinned: Pinned, fused: Fused, spoken: Spoken
 ) -> tuple[tuple[Hit, ...], list[Row]]:
     """Return the hits of one page, and the rows of all sections that they name."""
     kept, copies = collapse(pinned.corpus, _in_order(pinned, fused))
@@ -343,7 +356,7 @@ def _page(
         [rows[ordinal] for ordinal in ordinals],
         [scores[ordinal] for ordinal in ordinals],
         fused,
-        words,
+        spoken,
         copies=[([rows[o].id for o in same], [rows[o].id for o in like]) for same, like in named],
         explain=request.explain,
     )

@@ -13,7 +13,7 @@ from searchsvc.answering.passage import Manner, Source
 from searchsvc.answering.selectors import Selector
 from searchsvc.config import Config
 from searchsvc.errors import QueryError, SearchError
-from searchsvc.library import Found
+from searchsvc.library import Found, is_in
 from searchsvc.reading.access import Place
 
 if TYPE_CHECKING:
@@ -65,14 +65,13 @@ class Selection:
     def _folder(self, asked: str, manner: Manner, notes: list[str]) -> list[Passage]:
         passages = []
         try:
-            folders = self._desk.folders(asked)
+            folders = self._desk.library.folders(asked)
         except SearchError as error:
             notes.append(str(error))
             return []
         library = self._desk.library
         for root, folder in folders:
-            inside = f"{folder}/" if folder else ""
-            paths = [path for path in library.notes(root) if path.startswith(inside)]
+            paths = [path for path in library.notes(root) if is_in(path, folder)]
             if len(paths) > _MAX_DOCUMENTS:
                 notes.append(
                     f"{asked} has {len(paths)} documents, the first {_MAX_DOCUMENTS} are looked at; "

@@ -23,13 +23,14 @@ from searchsvc.embedding.slot import ModelSlot
 from searchsvc.errors import ConfigError, NotFound, QueryError
 from searchsvc.index.graph import Graph
 from searchsvc.indexing import IndexReport, Progress, make_tokenizer
-from searchsvc.items import Answer, Hit, Mode, ProfileStatus, Ranking, Reply, RootStatus, Status
+from searchsvc.items import Answer, Hit, Mode, Ranking, Reply
 from searchsvc.library import Library
 from searchsvc.models import Models
 from searchsvc.ranking.corpus import Corpus
 from searchsvc.ranking.filters import Filters
 from searchsvc.ranking.fuse import POOL
 from searchsvc.searching import Pinned, Request, Searcher
+from searchsvc.status_items import ProfileStatus, RootStatus, Status
 from searchsvc.tokens import cost
 from searchsvc.vault import Vault
 
@@ -60,10 +61,10 @@ class Service:
         self._tokenizer = make_tokenizer(config.stemming)
         self.terms_of = self._tokenizer.terms
         """Splits a text into lexical terms, as the index does."""
-        library = Library([vault.root for vault in self.vaults], config, self._note_paths)
+        library = Library([vault.root for vault in self.vaults], config, self._note_paths, self._costs)
         self.documents = Documents(library, config)
         """Reads outlines, sections and documents; needs no index."""
-        self._searcher = Searcher(self.vaults, self._tokenizer, self.models)
+        self._searcher = Searcher(self.vaults, self._tokenizer, self.models, library.address)
         self._known_graphs: tuple[Corpus | None, dict[str, Graph]] = None, {}
         self._known_cards: tuple[Corpus | None, dict[tuple[str, str], NoteCard]] = None, {}
 
@@ -194,7 +195,8 @@ class Service:
         # A note may have gone between the ranking and this look.
         regions = group(ranking.hits, lambda hit: cards.get((hit.root, hit.path)) or _card_of(hit))
         hubs = [] if ranking.relevant else heapq.nsmallest(MAX_HUBS, cards.values(), key=_hub_order)
-        return render_find(query, ranking, regions, hubs, self.budget(max_tokens))
+        cap = self.config.max_reply_tokens
+        return render_find(query, ranking, regions, hubs, self.budget(max_tokens), cap=cap)
 
     def md_vault_index(
         self,
@@ -215,7 +217,7 @@ class Service:
                 graphs = {}
                 self._known_graphs = pinned.corpus, graphs
             if name not in graphs:
-                graphs[name] = Graph(pinned.named_catalogs(), name)
+                graphs[name] = Graph(pinned.named_catalogs(), name, self.documents.library.address)
             found = graphs[name].ask(query, node_id, depth)
         page = render_graph(found, budget, cap=self.config.max_reply_tokens, cursor=cursor)
         return Reply((page.text,), cost(page.text), (page.facts,), (), page.facts.get("cursor", ""))
@@ -269,11 +271,21 @@ class Service:
         with vault.reader.pinned() as (_, catalog):
             return [row.path for row in catalog.notes().values()]
 
+    def _costs(self, root: Root) -> dict[str, tuple[str, int]]:
+        """Return signature and tokens of the files of a root as indexed, by path."""
+        vault = next((vault for vault in self.vaults if vault.root.path == root.path), None)
+        if vault is None or not vault.reader.exists:
+            return {}
+        with vault.reader.pinned() as (_, catalog):
+            return catalog.costs()
+
     def _root_name(self, asked: str) -> str:
         for vault in self.vaults:
             if asked.strip("/") in (vault.root.name, str(vault.root.path).strip("/")):
                 return vault.root.name
         names = ", ".join(vault.root.name for vault in self.vaults)
+        if self.documents.library.contents(asked):
+            raise NotFound(f"{asked!r} is a folder, not a vault ({names}); semantic_search takes it as path")
         raise NotFound(f"no vault {asked!r}; there are: {names}; leave vault_path out to ask all")
 
     def _cards(self, pinned: Pinned) -> dict[tuple[str, str], NoteCard]:
@@ -317,7 +329,7 @@ class Service:
     def _advice(self, roots: Sequence[RootStatus]) -> list[str]:
         # A server that is at work sees to missing indexes by itself.
         missing = [root.name for root in roots if not root.indexed and not self.activity()]
-        advice = [f"root {name} is not indexed yet: run `searchsvc index`" for name in missing]
+        advice = [f"root {name} has no index of this version yet: run `searchsvc index`" for name in missing]
         if self.is_indexed and self.slots and not self._is_multilingual():
             with self.pinned() as pinned:
                 if pinned.corpus.language_share("en") < _MOSTLY:

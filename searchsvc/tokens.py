@@ -110,7 +110,7 @@ class Tokenizer:
         self._stem = _stem_of_script() if stemming else str
         self._seen: dict[str, tuple[str, ...]] = {}
         self._pieces: dict[str, tuple[str, ...]] = {}
-        self.settings = f"{VERSION}{'+english' if stemming else ''}"
+        self.settings = settings_of(stemming=stemming)
         """Changes whenever the same text would give other terms."""
 
     def terms(self, text: str) -> list[str]:
@@ -155,6 +155,16 @@ class Tokenizer:
             for term in self._analyse(word, query=True)
         ]
         return [pair for pair in terms if pair[0] not in STOP_WORDS] or terms
+
+    def written(self, term: str, word: str) -> str:
+        """Return the part of a word of a question that one of its terms stands for, as it was written."""
+        for run in _SCRIPT_RUN.findall(_POSSESSIVE.sub("", word)):
+            pieces = _SEPARATOR.split(run)
+            parts: list[str] = [*pieces, *(hump for piece in pieces for hump in _HUMP.findall(piece)), run]
+            for part in filter(None, parts):
+                if self._words(part)[-1:] == (term,):
+                    return part
+        return term
 
     def joined_terms(self, text: str) -> list[str]:
         """Return the names that two or three neighbouring words would make: ``dec 0054`` -> ``dec0054``."""
@@ -213,6 +223,11 @@ class Tokenizer:
         return tuple(term for term in folded if term)
 
 
+def settings_of(*, stemming: bool) -> str:
+    """Return the settings of a tokenizer without making one."""
+    return f"{VERSION}{'+english' if stemming else ''}"
+
+
 def is_single_unspaced(term: str) -> bool:
     """Tell whether a term is one character of a script without blanks."""
     return len(term) == 1 and bool(_UNSPACED_RUN.match(term))
@@ -221,6 +236,11 @@ def is_single_unspaced(term: str) -> bool:
 def is_unspaced(term: str) -> bool:
     """Tell whether a term is of a script without blanks, such as Chinese."""
     return bool(_UNSPACED_RUN.match(term))
+
+
+def unspaced_runs(text: str) -> list[str]:
+    """Return what a question says in scripts without blanks: the runs of which its terms are pairs."""
+    return [run for word in words(text[:_MAX_QUERY]) for run in _UNSPACED_RUN.findall(word)]
 
 
 def words(text: str) -> list[str]:

@@ -25,6 +25,7 @@ from searchsvc.indexing import (
     update_notes,
 )
 from searchsvc.reading.walk import signature
+from searchsvc.tokens import settings_of
 
 
 class Vault:
@@ -33,7 +34,7 @@ class Vault:
     def __init__(self, root: Root, config: Config) -> None:
         self._config = config
         self.layout: Layout = root_layout(data_dir(config), root.path)
-        self.reader = Reader(self.layout)
+        self.reader = Reader(self.layout, settings_of(stemming=config.stemming))
         given = "" if root.is_named else self.reader.name
         self.root = replace(root, name=given) if given else root
 

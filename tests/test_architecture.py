@@ -36,12 +36,12 @@ class Room:
     """Rooms that only functions may import."""
 
 
-NOUNS = {"items", "graph_items", "errors", "config"}
+NOUNS = {"items", "graph_items", "status_items", "errors", "config"}
 WORDS = {"tokens", "languages"}
 BELOW = {*NOUNS, *WORDS, "reading", "importing", "embedding", "index", "ranking", "answering"}
 JOINERS = {
     "indexing", "vault", "searching", "service", "background",
-    "library", "images", "selecting", "documents", "functions",
+    "library", "parsed", "images", "selecting", "documents", "functions",
     "nearest", "locating", "reader", "reader_models", "shelving", "elsewhere",
     "batch", "models", "profiles", "estimate", "portable", "doctor", "priority",
 }  # fmt: skip
@@ -54,6 +54,7 @@ ROOMS = {
     "": Room(),
     "items": Room(),
     "graph_items": Room(),
+    "status_items": Room({"items"}),
     "errors": Room(),
     "config": Room({"errors"}, inside={"yaml", "platformdirs"}),
     "tokens": Room({"items"}, inside={"Stemmer"}),
@@ -73,7 +74,7 @@ ROOMS = {
     ),
     "index": Room({"items", "graph_items", "errors", *WORDS}, {"numpy", "filelock"}, {"simsimd"}),
     "ranking": Room({"items", "errors", "index", *WORDS}, {"numpy"}, {"pathspec", "Stemmer"}),
-    "answering": Room({"items", "graph_items", "errors", "reading", *WORDS}),
+    "answering": Room({"items", "graph_items", "status_items", "errors", "reading", *WORDS}),
     **{name: Room(BELOW | JOINERS, {"numpy", "filelock"}) for name in JOINERS},
     "serving": Room(
         NOUNS | {"background", "service", "locating", "reader_models", "answering", ""},

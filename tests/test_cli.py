@@ -1,6 +1,7 @@
 import json
 
 import pytest
+from click import Group
 from click.testing import CliRunner
 
 from searchsvc import __version__
@@ -153,3 +154,25 @@ def test_version_and_help_are_there(run):
     for command in ("index", "search", "find", "serve", "status", "config"):
         assert command in run("--help").output
         assert "Usage" in run(command, "--help").output
+
+
+def every_command(group):
+    for command in group.commands.values():
+        yield command
+        if isinstance(command, Group):
+            yield from every_command(command)
+
+
+def test_options_of_the_whole_program_may_stand_behind_any_command(run, tmp_path):
+    ours = {name for option in main.params for name in option.opts}
+    assert ours == {"--config", "--data-dir", "--version"}
+    for command in every_command(main):
+        assert ours <= {name for option in command.params for name in option.opts}, command.name
+    elsewhere = str(tmp_path / "elsewhere")
+    assert "6 notes added" in run("index", ".", "--data-dir", elsewhere).output
+    for arguments in (["--data-dir", elsewhere, "status"], ["status", f"--data-dir={elsewhere}"]):
+        assert "6 notes" in run(*arguments).output
+    assert "no index of this version yet" in run("status").output
+    assert f"data_dir: {elsewhere}" in run("config", "show", "--data-dir", elsewhere).output
+    (tmp_path / "own.yaml").write_text("max_reply_tokens: 777\n", encoding="utf-8")
+    assert "max_reply_tokens: 777" in run("config", "show", "--config", str(tmp_path / "own.yaml")).output

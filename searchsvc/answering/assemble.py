@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from searchsvc.answering.lines import clip, one_line
+from searchsvc.answering.lines import ELLIPSIS, clip, one_line
 from searchsvc.answering.pack import mark_for
 from searchsvc.answering.passage import Gallery, Manner, Source, blocks_cost, lines_cost, show_lines
 from searchsvc.items import Picture, Reply
@@ -110,9 +110,9 @@ def assemble(
     pending, number = list[Passage](), 0
     for number, passage in enumerate(passages):
         left = budget - spent - reserve - 2
-        head = _head(passage, mark, min(budget // 3, left - _MIN_TEXT) if number else budget // 3)
-        head += "" if number else LABEL
-        room = left - cost(head)
+        limit = min(budget // 3, left - _MIN_TEXT) if number else budget // 3
+        label = "" if number else LABEL
+        room = left - cost(_head(passage, passage.last, mark, limit) + label)
         least = min(_MIN_TEXT, lines_cost(passage.source, passage.first, passage.last))
         if number and room < least:
             pending = list(passages[number:])
@@ -123,6 +123,7 @@ def assemble(
             passage.source, passage.first, passage.last, passage.manner, gallery, max(room, least)
         )
         images_left = gallery.left
+        head = _head(passage, shown.line_end, mark, limit) + label
         blocks += [head, *shown.blocks]
         spent += cost(head) + shown.cost + len(shown.blocks) + 1
         rows.append(_row(passage, shown.line_end))
@@ -145,12 +146,16 @@ def _for_notes(passages: Sequence[Passage], notes: Sequence[str], budget: int) -
     return min(budget // 4, known + later)
 
 
-def _head(passage: Passage, mark: str, limit: int) -> str:
-    """Return the header of a passage; when it is too long the names are cut, never the lines."""
+def _head(passage: Passage, line_end: int, mark: str, limit: int) -> str:
+    """Return the header of a passage shown up to a line, or only the beginning of its first one.
+
+    When it is too long the names are cut, never the lines.
+    """
     place = passage.source.location
     name = place if passage.name == place else f"{passage.name} ({place})"
     names = one_line(" · ".join(part for part in (name, passage.label) if part))
-    lines = f" · L{passage.first}–{passage.last} {mark}"
+    shown = f"–{line_end}" if line_end >= passage.first else ELLIPSIS
+    lines = f" · L{passage.first}{shown} {mark}"
     return f"{mark} {clip(names, max(limit - cost(lines) - 3, 4))}{lines}"
 
 

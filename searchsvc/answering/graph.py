@@ -121,7 +121,11 @@ def _head(reply: GraphReply, start: int, count: int, total: int, limit: int) -> 
     elif reply.query == "path":
         lines = [_path_head(reply)]
     elif reply.query == "most_connected":
-        lines = [f"{span} most connected {notes}, of all {reply.counts['nodes']}"]
+        everything, alone = reply.counts["nodes"], reply.counts["isolated"]
+        without = f" ({alone} without links)" if alone else ""
+        lines = [f"{span} most connected {notes}, of all {everything}{without}"]
+        if not total:
+            lines = [f"no note links to another: all {everything} are isolated" if everything else "no notes"]
     elif reply.query == "isolated":
         lines = [f"{span} {notes} without links to or from other notes" if total else "no isolated notes"]
     else:

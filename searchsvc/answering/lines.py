@@ -32,12 +32,17 @@ def address(hit: Hit, limit: int | None = None) -> str:
         for name, ids in (("same text", hit.twins), ("nearly the same text", hit.likes))
         if ids
     ]
-    size = f" · L{section.line_start}-{section.line_end}{pages_of(section)} · {hit.cost} tok"
+    size = f" · L{section.line_start}-{section.line_end}{pages_of(section)} · {size_of(hit)}"
     name = one_line(hit.id)
     whole = one_line(" · ".join([name + size, *hit.why, *copies, *_explained(hit)]))
     if limit is None or cost(whole) <= limit:
         return whole
     return clip(name, limit - cost(size)) + size
+
+
+def size_of(hit: Hit) -> str:
+    """Return the tokens of a section's own lines, and what its id returns beyond them."""
+    return f"{hit.cost} tok" + (f" +{hit.cost_below} in subsections" if hit.cost_below else "")
 
 
 def pages_of(section: Section) -> str:

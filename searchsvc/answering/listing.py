@@ -1,18 +1,23 @@
 """Documents of a folder -> the reply of list_documents: as much detail as the budget holds."""
 
+import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from searchsvc.answering.lines import clip, one_line
+from searchsvc.answering.outlines import make_tree
 from searchsvc.items import Reply
 from searchsvc.reading.note import stem
 from searchsvc.reading.outline import Outline
 from searchsvc.tokens import cost
 
-_BYTES_A_TOKEN = 4
-_TAIL_TOKENS = 25
+_TOKENS_A_BYTE = 0.5
+"""At most, in running text, code and tables of any script; only encoded data has more."""
+_REST_TOKENS = 25
 """What a count of the rest and the call for it cost at most."""
+_OMITTED_TOKENS = 30
+"""What is said of details that are left out costs at most."""
 _MORE_TOKENS = 12
 _MAX_SUMMARY = 40
 _MAX_PROBLEM = 60
@@ -25,24 +30,32 @@ class Entry:
     id: str
     """Empty until ``name_entries`` gives one."""
     location: str
-    size: int
-    """Bytes of the file."""
+    path: str
+    """Relative to its root."""
+    tokens: int
+    """Of the whole file: as indexed, or at most by its size; as read, once it is."""
     outline: Callable[[], Outline | None] = field(repr=False)
     """Parses the file; none when it cannot be read."""
     title: str = ""
     summary: str = ""
     approx_tokens: int | None = None
-    """By the index file, which knows better than the size does."""
+    """By the index file, whose number is shown as it is."""
 
-    @property
-    def tokens(self) -> int:
-        """Tokens of the document, roughly."""
-        return self.approx_tokens if self.approx_tokens is not None else self.size // _BYTES_A_TOKEN
+    def __post_init__(self) -> None:
+        if self.approx_tokens is not None:
+            self.tokens = self.approx_tokens
 
     @property
     def cost(self) -> str:
-        """Tokens as shown: a ``~`` marks what is guessed from the size."""
+        """Tokens as shown: a ``~`` marks what no index file gives."""
         return f"{self.tokens}" if self.approx_tokens is not None else f"~{self.tokens}"
+
+    def read(self) -> Outline | None:
+        """Parse the file, and know from then on what it costs."""
+        outline = self.outline()
+        if outline is not None and self.approx_tokens is None:
+            self.tokens = outline.cost
+        return outline
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,15 +68,20 @@ class _Detail:
     line_bounds: bool
 
 
+def most_tokens(size: int) -> int:
+    """Return the most tokens that a file of ``size`` bytes is likely to have."""
+    return math.ceil(size * _TOKENS_A_BYTE)
+
+
 def name_entries(entries: Sequence[Entry]) -> None:
     """Give ids to documents that have none: the name of the file, or its path where that is taken."""
-    stems = Counter(stem(entry.location).casefold() for entry in entries)
+    stems = Counter(stem(entry.path).casefold() for entry in entries)
     taken = {entry.id for entry in entries if entry.id}
     bare = Counter(_bare(entry.location).casefold() for entry in entries)
     for entry in entries:
         if entry.id:
             continue
-        name, path = stem(entry.location), _bare(entry.location)
+        name, path = stem(entry.path), _bare(entry.location)
         if stems[name.casefold()] == 1 and name not in taken:
             entry.id = name
         else:
@@ -74,9 +92,13 @@ def render_listing(
     root: str, entries: Sequence[Entry], problems: Sequence[str], *, line_bounds: bool, depth: int,
     start: int, budget: int,
 ) -> Reply:  # fmt: skip
-    """List documents from ``start`` on, at least one; sections, then summaries go first where it is tight."""
-    head = [_head(root, entries, budget), *_problem_lines(problems, budget // 4)]
-    room = budget - cost("\n".join(head)) - _TAIL_TOKENS
+    """List documents from ``start`` on, at least one.
+
+    Where it is tight sections are left out, the deepest first, then summaries; that is said.
+    """
+    told = _problem_lines(problems, budget // 4)
+    room = budget - cost("\n".join([_head(root, entries, budget), *told])) - _REST_TOKENS
+    room -= min(_OMITTED_TOKENS, budget // 8)
     depths = [level for level in (depth, 3, 2, 1) if level <= depth and level > 0]
     plans = [_Detail(level, True, line_bounds) for level in dict.fromkeys(depths)]
     plans += [_Detail(0, True, line_bounds), _Detail(0, False, line_bounds)]
@@ -93,11 +115,23 @@ def render_listing(
     rest = f'same call with cursor="{start + shown}"' if left > 0 else ""
     if rest:
         body.append(f"{left} documents more: {rest}, or a folder as root")
-    elif plan.depth < depth and plan != plans[0]:
-        body.append(f"(sections below depth {plan.depth} left out: md_tree(path) has them)")
-    text = "\n".join([*head, *body])
+    lines = [_head(root, entries, budget), *told, *body]  # some costs are known only now
+    lines += _omitted(plan, plans[0], budget - cost("\n".join(lines)) - 1)
+    text = "\n".join(lines)
     facts = tuple(_facts(entry) for entry in entries[start : start + shown])
     return Reply((text,), cost(text), facts, tuple(problems), rest)
+
+
+def _omitted(plan: _Detail, wanted: _Detail, room: int) -> list[str]:
+    """Say which details a list leaves out, and how to get them if there is room for that, too."""
+    sections = f"sections below depth {plan.depth}" if plan.depth else "sections"
+    names = [sections] if plan.depth < wanted.depth else []
+    names += [] if plan.summaries else ["summaries"]
+    if not names:
+        return []
+    said = f"(left out: {', '.join(names)})"
+    whole = f"{said[:-1]}; larger max_tokens, a folder as root, or md_tree(path) has them)"
+    return [whole] if cost(whole) <= room else [clip(said, room)] if room > 0 else []
 
 
 def _problem_lines(problems: Sequence[str], budget: int) -> list[str]:
@@ -140,7 +174,7 @@ def _fill(entries: Sequence[Entry], plan: _Detail, room: int, *, least: int = 0)
 
 
 def _lines(entry: Entry, plan: _Detail) -> list[str]:
-    outline = entry.outline() if plan.summaries or plan.depth else None
+    outline = entry.read() if plan.summaries or plan.depth or plan.line_bounds else None
     parts = [one_line(entry.id)]
     if entry.location != entry.id:
         parts.append(one_line(entry.location))
@@ -153,12 +187,10 @@ def _lines(entry: Entry, plan: _Detail) -> list[str]:
     lines = [f"- {' · '.join(parts)}"]
     if outline is None:
         return lines
-    for place, section in enumerate(outline.sections):
-        depth = section.slug.count("/") + 1
-        if depth <= plan.depth:
-            bounds = f" L{section.line_start}-{section.line_end}" if plan.line_bounds else ""
-            name = one_line(f"{entry.location}#{section.slug}")
-            lines.append(f"{'  ' * depth}{name}{bounds} {outline.costs[place]}")
+    for row in make_tree(entry.location, outline).rows if plan.depth else ():
+        if row.depth <= plan.depth:
+            bounds = f" L{row.line_start}-{row.line_end}" if plan.line_bounds else ""
+            lines.append(f"{'  ' * row.depth}{one_line(row.id)}{bounds} {row.cost}")
     return lines
 
 
@@ -168,8 +200,7 @@ def _folders(root: str, entries: Sequence[Entry], room: int) -> list[str]:
     prefix = "" if base in ("", ".") else f"{base}/"
     counts, tokens = Counter[str](), Counter[str]()
     for entry in entries:
-        path = entry.location.partition(":")[2] or entry.location
-        inside = path.removeprefix(prefix) if path.startswith(prefix) else path
+        inside = entry.path.removeprefix(prefix)
         if "/" in inside:
             folder = prefix + inside.partition("/")[0]
             counts[folder] += 1

@@ -84,6 +84,12 @@ def match_section(sections: Sequence[Section], asked: str, location: str) -> int
     return near.pop()
 
 
+def last_line(section: Section, asked: str) -> int:
+    """Return where a section ends that is called so: a note's title stands for all of it, its id does not."""
+    is_id = asked.strip().rpartition("#")[2].strip("/") == section.slug
+    return section.read_end if is_id else section.subtree_end
+
+
 def comparable(heading: str) -> str:
     """Return a heading without letter case, emphasis, and differences of quotes, forms and white space."""
     if not heading.isascii():
@@ -346,7 +352,7 @@ def _missing(headings: Headings, fits: Mapping[int, Fit], asked: str, location: 
 
 def _named(section: Section, location: str) -> str:
     title = f"{_quoted(section.title)}, " if section.title else ""
-    return f"{location}#{section.slug} ({title}L{section.line_start}-{section.subtree_end})"
+    return f"{location}#{section.slug} ({title}L{section.line_start}-{section.read_end})"
 
 
 def _quoted(text: str) -> str:

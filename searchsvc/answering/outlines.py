@@ -5,9 +5,9 @@ from collections.abc import Iterable, Sequence
 from itertools import takewhile
 
 from searchsvc.answering.lines import clip, one_line, page_span
-from searchsvc.items import FileIndex, IndexRow, Reply, Section, Tree, TreeRow
+from searchsvc.items import INTRO, FileIndex, IndexRow, Reply, Section, Tree, TreeRow
 from searchsvc.reading.outline import Outline
-from searchsvc.reading.sections import INTRO, PREAMBLE
+from searchsvc.reading.sections import PREAMBLE
 from searchsvc.tokens import cost
 
 _CALL_TOKENS = 25
@@ -27,7 +27,6 @@ def make_tree(location: str, outline: Outline, within: int | None = None) -> Tre
             continue
         leaf = section.slug.rpartition("/")[2]
         is_short = leaves[leaf] == 1 and (leaf == section.slug or leaf not in taken)
-        alone = place == title
         rows.append(
             TreeRow(
                 id=f"{location}#{section.slug}",
@@ -35,21 +34,21 @@ def make_tree(location: str, outline: Outline, within: int | None = None) -> Tre
                 title=section.title,
                 level=section.level,
                 line_start=section.line_start,
-                line_end=section.line_end if alone else section.subtree_end,
-                cost=outline.costs[place] if alone else outline.subtree_cost(place),
+                line_end=section.read_end,
+                cost=outline.read_cost(place),
                 depth=section.slug.count("/") + 1,
-                pages=_pages(sections, place, alone=alone),
+                pages=_pages(sections, place),
             )
         )
     return Tree(location, outline.title, outline.lines, outline.cost, tuple(rows), outline.problems)
 
 
-def _pages(sections: Sequence[Section], place: int, *, alone: bool) -> tuple[int, int] | None:
-    """Return the pages of a section, given by its place, with those below it unless it stands alone."""
+def _pages(sections: Sequence[Section], place: int) -> tuple[int, int] | None:
+    """Return the pages of what the id of a section, given by its place, returns."""
     own = sections[place].pages
-    if own is None or alone:
-        return own
-    end = sections[place].subtree_end
+    if own is None:
+        return None
+    end = sections[place].read_end
     below = takewhile(lambda section: section.line_start <= end, sections[place:])
     return own[0], max(section.pages[1] for section in below if section.pages)
 
@@ -98,7 +97,8 @@ def _tree_reply(tree: Tree, rows: Sequence[TreeRow], left: str, budget: int, *, 
     notes = [f"! {clip(one_line(problem), budget // 8)}" for problem in tree.problems[:1]]
     body = [*notes, *(_tree_line(row, budget // 3) for row in rows), *([left] if left else [])]
     spent = cost("\n".join(body)) + cost(name) + 20
-    saved = f", saves {max(0, 1 - spent / tree.cost):.0%}" if tree.cost else ""
+    is_whole = not left and len(rows) == len(tree.rows)
+    saved = f", saves {max(0, 1 - spent / tree.cost):.0%}" if tree.cost and is_whole else ""
     text = "\n".join([f"{name} · {tree.lines} lines · {tree.cost} tok{saved}", *body])
     facts = tuple(
         {

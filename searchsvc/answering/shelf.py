@@ -39,7 +39,7 @@ class Document:
     modified: float
     """Seconds since 1970."""
     cost: int
-    """Tokens of its text."""
+    """Tokens of its file."""
     metadata: Metadata
 
     @property

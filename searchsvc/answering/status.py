@@ -1,6 +1,6 @@
 """The state of the service -> a few lines."""
 
-from searchsvc.items import RootStatus, Status
+from searchsvc.status_items import RootStatus, Status
 from searchsvc.tokens import cost
 
 _MAX_PROBLEMS = 20
@@ -30,7 +30,7 @@ def render_status(status: Status, budget: int = 4_000) -> str:
 
 def _root_lines(root: RootStatus) -> list[str]:
     if not root.indexed:
-        return [f"root {root.name}: not indexed yet"]
+        return [f"root {root.name}: no index of this version yet"]
     lines = [
         f"root {root.name}: {root.notes} notes, {root.sections} sections, {root.links} links "
         f"({root.unresolved_links} lead nowhere), generation {root.generation}, "

@@ -183,6 +183,11 @@ class Catalog:
         """Return the paths of notes by id."""
         return dict(_by_ids(self.connection, "SELECT id, path FROM notes", ids))
 
+    def costs(self) -> dict[str, tuple[str, int]]:
+        """Return the signature of every note's file, and the tokens that the file then had, by path."""
+        rows = self.connection.execute("SELECT path, signature, cost FROM notes")
+        return {path: (signature, tokens) for path, signature, tokens in rows}
+
     def modified(self) -> dict[int, float]:
         """Return when each note was changed, by id, in seconds since 1970."""
         return dict(self.connection.execute("SELECT id, modified FROM notes").fetchall())

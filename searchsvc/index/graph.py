@@ -20,7 +20,7 @@ from searchsvc.errors import NotFound, QueryError
 from searchsvc.graph_items import DeadLink, GraphNode, GraphQuery, GraphReply, GraphStep
 from searchsvc.index.catalog import Catalog
 from searchsvc.index.edges import Edges
-from searchsvc.index.node_names import Named, Names, and_more, fold, make_ids, plain, quote
+from searchsvc.index.node_names import Named, Names, Spell, and_more, fold, make_ids, plain, quote
 
 UNTYPED = "untyped"
 MAX_DISTANCE = 5
@@ -38,12 +38,15 @@ _ARROW = re.compile(r"\s*(?:-*>|→)\s*")
 class Graph:
     """The graph of one generation; it never changes, so threads may share it."""
 
-    def __init__(self, catalogs: Sequence[tuple[str, Catalog]], root: str = "") -> None:
+    def __init__(
+        self, catalogs: Sequence[tuple[str, Catalog]], root: str = "", spell: Spell = lambda asked: ""
+    ) -> None:
         """Take the name and the pinned catalog of every root; ``root`` narrows the graph to one of them.
 
         The catalogs are only read here. All of them are needed even for one root: they say which paths
-        must be told apart by the name of their root.
+        must be told apart by the name of their root. ``spell`` knows the notes by further names.
         """
+        self._spell = spell
         names = [(name, catalog, catalog.names()) for name, catalog in catalogs]
         holders = Counter(path for _, _, rows in names for _, path, _, _ in rows)
         chosen = [part for part in names if root in ("", part[0])]
@@ -133,7 +136,7 @@ class Graph:
                 "links": self._edges.links,
                 "dead_links": sum(map(len, self._dead.values())),
                 "dead_targets": len(missing),
-                "isolated": sum(not self._edges.degree(place) for place in range(len(self._ids))),
+                "isolated": self._isolated,
             },
             types=self._type_counts,
             dead=tuple(missing[:count]),
@@ -180,10 +183,13 @@ class Graph:
         return GraphReply("search_type", known[name], nodes=tuple(map(self._node, places)))
 
     def most_connected(self, count: int = DEFAULT_LISTED) -> GraphReply:
-        """Return the ``count`` (1 to 100) notes with the most edges, in and out, the best first."""
+        """Return the ``count`` (1 to 100) notes with the most edges, in and out, the best first.
+
+        Notes without edges are none of them.
+        """
         _check(count, MAX_LISTED, "how many notes")
         places = self._hubs(count)
-        total = {"nodes": len(self._ids)}
+        total = {"nodes": len(self._ids), "isolated": self._isolated}
         return GraphReply("most_connected", counts=total, nodes=tuple(map(self._node, places)))
 
     def isolated(self) -> GraphReply:
@@ -245,15 +251,23 @@ class Graph:
         if not self._ids:
             raise NotFound(f"no note {quote(node_id)}: no notes are indexed here; see status")
         if not node_id.strip():
+            hubs = self._hubs(1)
+            example = f"{self._ids[hubs[0]]!r} (the most linked)" if hubs else repr(self._ids[0])
             raise QueryError(
-                f"query {query!r} needs node_id, the id of a note, for example "
-                f"{self._ids[self._hubs(1)[0]]!r} (the most linked); find others with md_find"
+                f"query {query!r} needs node_id, the id of a note, for example {example}; find others with "
+                "md_find"
             )
         return self._names.find(node_id)
 
     @cached_property
     def _names(self) -> Names:
-        return Names(self._notes, self._ids, [self._ids[place] for place in self._hubs(_EXAMPLES)])
+        return Names(
+            self._notes, self._ids, [self._ids[place] for place in self._hubs(_EXAMPLES)], self._spell
+        )
+
+    @cached_property
+    def _isolated(self) -> int:
+        return sum(not self._edges.degree(place) for place in range(len(self._ids)))
 
     @cached_property
     def _type_counts(self) -> tuple[tuple[str, int], ...]:
@@ -286,7 +300,8 @@ class Graph:
         def order(place: int) -> tuple[int, int, int]:
             return -self._edges.degree(place), -len(self._edges.into[place]), place
 
-        return heapq.nsmallest(count, range(len(self._ids)), key=order)
+        linked = (place for place in range(len(self._ids)) if self._edges.degree(place))
+        return heapq.nsmallest(count, linked, key=order)
 
     def _node(self, place: int) -> GraphNode:
         return GraphNode(

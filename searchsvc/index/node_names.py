@@ -5,7 +5,7 @@ import heapq
 import posixpath
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import compress, count, repeat
 
@@ -17,6 +17,9 @@ _SHOWN = 5
 _MAX_QUOTED = 80
 _MAX_COMPARED = 200
 _CLOSE = 0.6
+
+Spell = Callable[[str], str]
+"""Returns ``root:path`` for a note or folder called by a name that the index does not know, else nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +109,11 @@ class Names:
     a look at every note takes no longer than a few milliseconds for each ten thousand.
     """
 
-    def __init__(self, notes: Sequence[Named], ids: Sequence[str], hubs: Sequence[str]) -> None:
+    def __init__(
+        self, notes: Sequence[Named], ids: Sequence[str], hubs: Sequence[str], spell: Spell = lambda asked: ""
+    ) -> None:
         """Take the notes with their ids in one order; ``hubs`` are ids to offer when nothing is near."""
+        self._spell = spell
         self._notes = notes
         self._ids = ids
         self._hubs = hubs
@@ -119,7 +125,7 @@ class Names:
 
         Raises ``NotFound`` with the nearest ids, ``QueryError`` with the candidates when several fit.
         """
-        for spelled in _spellings(asked):
+        for spelled in self._spellings(asked):
             places = self._called(spelled)
             if len(places) > 1:
                 names = sorted(self._ids[place] for place in places)
@@ -129,12 +135,31 @@ class Names:
                 )
             if places:
                 return places[0]
-        near, hubs = self.nearest(asked), ", ".join(self._hubs)
-        hint = f"nearest ids: {', '.join(near)}" if near else f"nor any like it; most linked: {hubs}"
+        inside = self._inside(asked)
+        if inside:
+            raise NotFound(
+                f"{quote(asked)} is a folder, not a note; give the id of one of its {len(inside)} notes as "
+                f"node_id: {and_more(inside)}"
+            )
+        near = self.nearest(asked)
+        hubs = f"; most linked: {', '.join(self._hubs)}" if self._hubs else ""
+        hint = f"nearest ids: {', '.join(near)}" if near else f"nor any like it{hubs}"
         raise NotFound(
             f"no note {quote(asked)}; {hint}; give an id as node_id, or find the note by its content "
             "with md_find"
         )
+
+    def _spellings(self, asked: str) -> Iterable[str]:
+        yield from _spellings(asked)
+        if other := self._spell(asked):
+            yield other
+
+    def _inside(self, asked: str) -> list[str]:
+        """Return the ids of the notes in a folder, or root, of this name; none where there is no such one."""
+        wanted = fold(asked).replace(":", "/").strip("/") + "/"
+        places = ((f"{fold(note.root)}/", fold(note.path)) for note in self._notes)
+        inside = (path.startswith(wanted) or (root + path).startswith(wanted) for root, path in places)
+        return list(compress(self._ids, inside))
 
     def _called(self, spelled: str) -> list[int]:
         """Return the notes that go by a name, looked for as an id first and as a title last."""

@@ -108,18 +108,20 @@ class Frame:
 class Reader:
     """Opens generations of one index; safe to use from several threads."""
 
-    def __init__(self, layout: Layout) -> None:
+    def __init__(self, layout: Layout, tokenizer: str = "") -> None:
+        """``tokenizer`` are the settings that texts must have been split with; empty for any."""
         self._layout = layout
+        self._tokenizer = tokenizer
         self._lock = threading.Lock()
         self._frame: Frame | None = None
         self._local = threading.local()
 
     @property
     def exists(self) -> bool:
-        """Whether there is an index of this version with at least one commit."""
+        """Whether there is an index of this version and these settings with at least one commit."""
         try:
             with faults():
-                return _is_complete(Catalog(self._connection()).meta())
+                return not self._lack(Catalog(self._connection()).meta())
         except IndexFault:
             return False
 
@@ -175,7 +177,7 @@ class Reader:
     def pinned(self) -> Iterator[tuple[Frame, Catalog]]:
         """Give the newest generation; it stays as it is, rows and arrays, to the end of the block.
 
-        Raises ``IndexFault`` when there is no complete index of this version.
+        Raises ``IndexFault`` when there is no complete index of this version and these settings.
         """
         held: tuple[Frame, Catalog] | None = getattr(self._local, "pinned", None)
         if held is not None:
@@ -204,8 +206,8 @@ class Reader:
         raise AssertionError("unreachable")
 
     def _frame_of(self, catalog: Catalog) -> Frame:
-        if not _is_complete(catalog.meta()):
-            raise IndexFault("there is no complete index of this version; run `searchsvc index`")
+        if lack := self._lack(catalog.meta()):
+            raise IndexFault(f"{lack}; run `searchsvc index`, or call index() of the service")
         version = _version(catalog)
         with self._lock:
             if self._frame is None or self._frame.version != version:
@@ -225,17 +227,22 @@ class Reader:
         connection: sqlite3.Connection = self._local.connection
         return connection
 
+    def _lack(self, meta: Mapping[str, str]) -> str:
+        """Say why an index cannot be read as it is; empty for one that can."""
+        if not meta or meta.get("generation") == "0":
+            return "there is no complete index yet"
+        if meta.get("format") != str(FORMAT_VERSION) or meta.get("shape") != SHAPE:
+            return "the index was made by another version"
+        if self._tokenizer and meta.get("tokenizer") != self._tokenizer:
+            return "the index was made by another version, or with other settings of search by words"
+        return ""
+
     def close(self) -> None:
         """Close this thread's connection and forget the arrays."""
         if getattr(self._local, "file", None):
             self._local.connection.close()
             self._local.file = None
         self._frame = None
-
-
-def _is_complete(meta: Mapping[str, str]) -> bool:
-    is_known = meta.get("format") == str(FORMAT_VERSION) and meta.get("shape") == SHAPE
-    return is_known and meta.get("generation") != "0"
 
 
 def _version(catalog: Catalog) -> tuple[str, int]:

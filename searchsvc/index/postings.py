@@ -102,6 +102,14 @@ class Postings:
         span = slice(int(self.bounds[term]), int(self.bounds[term + 1]))
         return self.sections[span], self.weights[span]
 
+    def are_in(self, term: int, sections: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Tell which of some sections hold a term, shape ``(sections,)``."""
+        found = self.of(term)[0]
+        if not len(found):
+            return np.zeros(len(sections), bool)
+        places: NDArray[np.bool_] = found.take(found.searchsorted(sections), mode="clip") == sections
+        return places
+
 
 class _Spellings(Sequence[bytes]):
     """The sorted terms, decoded one at a time for binary search."""

@@ -106,7 +106,7 @@ class BatchBuilder:
         about = _with_language(note.metadata, sections)
         row = (
             note.path, note.title, signature, digest, len(note.lines), modified, json.dumps(note.properties),
-            json.dumps(note.tags), json.dumps(note.aliases), sum(section.cost for section in sections),
+            json.dumps(note.tags), json.dumps(note.aliases), _cost(note, sections),
             about.author, about.language, about.file_type, about.created, about.imported, about.pages,
             about.source,
         )  # fmt: skip
@@ -242,6 +242,12 @@ def _with_language(metadata: Metadata, sections: Sequence[SectionRecord]) -> Met
         costs[CODES[section.language]] += section.cost if section.language else 0
     most = max(costs, key=lambda code: costs[code])
     return replace(metadata, language=most if costs[most] else "")
+
+
+def _cost(note: Note, sections: Sequence[SectionRecord]) -> int:
+    """Return the tokens of a whole file, front matter included."""
+    head = sections[0].line_start - 1 if sections else len(note.lines)
+    return sum(section.cost for section in sections) + cost(note.text(1, head))
 
 
 def _key(note: Note, section: Section, text: str) -> int:

@@ -20,7 +20,7 @@ class DocumentRow:
     modified: float
     """When its file was changed, in seconds since 1970."""
     cost: int
-    """Tokens of its sections."""
+    """Tokens of its file."""
     metadata: Metadata
 
 

@@ -5,6 +5,7 @@ import math
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
@@ -14,6 +15,7 @@ import numpy as np
 
 from searchsvc.errors import NotFound, QueryError
 from searchsvc.index.catalog import Catalog, NoteRow
+from searchsvc.index.node_names import Spell
 from searchsvc.index.open import Frame
 from searchsvc.index.shelf import Shelf
 from searchsvc.items import FileType
@@ -36,7 +38,7 @@ class Filters:
     properties: Mapping[str, Any] = field(default_factory=dict)
     """Front matter values; a list must hold the value, ``None`` means that there is none."""
     since: str = ""
-    """Changed on or after: a date, a date with time (UTC unless it has a zone), or an age such as ``30d``."""
+    """File changed on or after: a date, a date with time (UTC without a zone), or an age such as ``30d``."""
     file_types: tuple[FileType, ...] = ()
     """Made from a file of one of these types."""
 
@@ -51,11 +53,17 @@ class Filters:
         return bool(self.path or self.tags or self.properties or self.file_types or self.since)
 
 
-def allowed(filters: Filters, roots: Sequence[tuple[str, Frame, Catalog]], now: datetime) -> Mask:
+def allowed(
+    filters: Filters,
+    roots: Sequence[tuple[str, Frame, Catalog]],
+    now: datetime,
+    spell: Spell = lambda asked: "",
+) -> Mask:
     """Return which sections of the corpus meet the conditions, shape ``(sections,)``.
 
-    Raises ``NotFound`` when a path, tag or property exists nowhere, naming the nearest, and
-    ``QueryError`` for a ``since`` that is no date.
+    A path that is no note, folder or glob as it stands means what ``spell`` makes of it. Raises ``NotFound``
+    when a path, tag or property exists nowhere, naming the nearest, and ``QueryError`` for a ``since`` that
+    is no date.
     """
     earliest = _earliest(filters.since, now)
     passed: list[set[int]] = []
@@ -63,8 +71,8 @@ def allowed(filters: Filters, roots: Sequence[tuple[str, Frame, Catalog]], now: 
     if filters.path or filters.since:
         notes = [list(catalog.notes().values()) for _, _, catalog in roots]
         if filters.path:
-            notes = _by_path(filters.path, [name for name, _, _ in roots], notes)
-            sections = _by_section(filters.path, [catalog for _, _, catalog in roots], notes)
+            path, notes = _by_any_name(filters.path, [name for name, _, _ in roots], notes, spell)
+            sections = _by_section(path, [catalog for _, _, catalog in roots], notes)
         passed = [{note.id for note in rows if note.modified >= earliest} for rows in notes]
     if filters.tags or filters.properties:
         having = _by_values(filters, [catalog for _, _, catalog in roots])
@@ -82,6 +90,20 @@ def allowed(filters: Filters, roots: Sequence[tuple[str, Frame, Catalog]], now: 
             for mask, (_, frame, _), ids in zip(masks, roots, wanted, strict=True)
         ]
     return np.concatenate([np.empty(0, bool), *masks])
+
+
+def _by_any_name(
+    asked: str, names: Sequence[str], notes: Sequence[list[NoteRow]], spell: Spell
+) -> tuple[str, list[list[NoteRow]]]:
+    """Return the path that is meant, and the notes of each root that it means."""
+    try:
+        return asked, _by_path(asked, names, notes)
+    except NotFound as error:
+        path = spell(asked)
+        if path:
+            with suppress(NotFound):
+                return path, _by_path(path, names, notes)
+        raise error from None
 
 
 def _by_path(asked: str, names: Sequence[str], notes: Sequence[list[NoteRow]]) -> list[list[NoteRow]]:

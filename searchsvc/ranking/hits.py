@@ -1,7 +1,7 @@
 """Ordinals -> hits with addresses, reasons and, on request, every channel's rank and score."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,13 +12,7 @@ from searchsvc.items import Channel, ChannelScore, Hit
 from searchsvc.ranking.corpus import Corpus
 from searchsvc.ranking.evidence import membership
 from searchsvc.ranking.fuse import Fused
-from searchsvc.ranking.lexical import TermMatch
-from searchsvc.ranking.titles import places_said
-
-_MAX_WORDS = 4
-_MAX_PLACES = 2
-_MEANING_STANDING = 1.0
-"""From where on meaning is a reason beside others."""
+from searchsvc.ranking.reasons import Spoken, held_as_such, reasons
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +25,13 @@ class Row:
     """The note as a caller names it."""
     note: NoteRow
     section: SectionRow
+    cost_below: int
+    """Tokens of the sections below it that its id returns."""
+
+    def text(self) -> str:
+        """All that the section says, with its headings and names."""
+        names = (self.note.title, self.note.path, *self.section.section.heading_path)
+        return "\n".join([*names, self.section.text])
 
     @property
     def id(self) -> str:
@@ -50,8 +51,19 @@ def fetch(corpus: Corpus, roots: Sequence[tuple[str, Catalog]], ordinals: Sequen
         for ordinal, section_id in ids.items():
             section = sections[section_id]
             note = notes[section.note]
-            rows[ordinal] = Row(ordinal, name, locate(roots, name, note.path), note, section)
+            below = _cost_below(table, places[ordinal][1], section)
+            rows[ordinal] = Row(ordinal, name, locate(roots, name, note.path), note, section, below)
     return rows
+
+
+def _cost_below(table: NDArray[np.void], place: int, row: SectionRow) -> int:
+    """Return the tokens of the sections below one, given by its place in the table of its root."""
+    most = row.section.read_end - row.section.line_end  # no section is without lines
+    if not most:
+        return 0
+    below = table[place + 1 : place + 1 + most]
+    is_below = (below["note"] == row.note) & (below["line_start"] <= row.section.read_end)
+    return int(below["cost"][is_below].sum())
 
 
 def addresses(
@@ -82,21 +94,23 @@ def make_hits(
     rows: Sequence[Row],
     scores: Sequence[float],
     fused: Fused,
-    words: Mapping[str, str],
+    spoken: Spoken,
     *,
     copies: Sequence[tuple[Sequence[str], Sequence[str]]],
     explain: bool = False,
 ) -> tuple[Hit, ...]:
-    """Build the hits of sections; ``words`` maps terms to the words of the question.
+    """Build the hits of sections; ``spoken`` has the words of the question.
 
     ``copies`` holds for each row the addresses of sections with the same text, and with nearly the same.
     """
     held = membership(fused.lexical, [row.ordinal for row in rows])
     matches = fused.lexical.matches
+    as_such = held_as_such(corpus, matches, [row.ordinal for row in rows])
     hits = []
     for number, (row, score) in enumerate(zip(rows, scores, strict=True)):
-        found = [match for match, holds in zip(matches, held[:, number], strict=True) if holds]
-        found.sort(key=lambda match: -match.idf)
+        columns = zip(matches, held[:, number].tolist(), as_such[:, number].tolist(), strict=True)
+        found = [(match, is_itself) for match, is_held, is_itself in columns if is_held]
+        found.sort(key=lambda pair: -pair[0].idf)
         ordinal = row.ordinal
         hits.append(
             Hit(
@@ -110,27 +124,15 @@ def make_hits(
                 note_title=row.note.title,
                 twins=tuple(copies[number][0]),
                 likes=tuple(copies[number][1]),
-                why=_reasons(corpus, ordinal, fused, found, words),
+                cost_below=row.cost_below,
+                why=reasons(corpus, ordinal, fused, found, spoken, row.text),
                 channels=_channels(ordinal, fused) if explain else {},
-                terms={m.term: round(fused.lexical.of_term(m, ordinal), 4) for m in found} if explain else {},
+                terms={m.term: round(fused.lexical.of_term(m, ordinal), 4) for m, _ in found}
+                if explain
+                else {},
             )
         )
     return tuple(hits)
-
-
-def _reasons(
-    corpus: Corpus, ordinal: int, fused: Fused, found: Sequence[TermMatch], words: Mapping[str, str]
-) -> tuple[str, ...]:
-    """Say what matched: words of the question, the parts they stand in, links, meaning."""
-    said = list(dict.fromkeys(words.get(match.term, match.term).lower() for match in found))
-    reasons = [", ".join(said[:_MAX_WORDS])] if said else []
-    places = places_said(corpus, found, ordinal)[:_MAX_PLACES]
-    if fused.lexical.links[ordinal] > 0:
-        places.append("links")
-    standing = float(fused.vector.standing[ordinal]) if fused.vector is not None else 0.0
-    if standing >= _MEANING_STANDING or (standing > 0 and not reasons and not places):
-        places.append("meaning")
-    return (*reasons, "+".join(places)) if places else tuple(reasons)
 
 
 def _channels(ordinal: int, fused: Fused) -> dict[Channel, ChannelScore]:

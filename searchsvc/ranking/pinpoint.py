@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from searchsvc.errors import NotFound, QueryError
 from searchsvc.index.catalog import SectionRow
 from searchsvc.index.links import comparable
+from searchsvc.items import INTRO
 
 _SHOWN = 5
 
@@ -29,6 +30,8 @@ def pinpoint(sections: Sequence[SectionRow], asked: str, note: str) -> list[int]
             several = ", ".join(f"{note}#{row.section.slug}" for row in found[:_SHOWN])
             raise QueryError(f"{asked!r} means several sections of {note}; give one of: {several}")
         if found:
+            if found[0].section.slug == INTRO != wanted:
+                return [row.id for row in sections]  # the title of a note stands for all of it
             below = f"{found[0].section.slug}/"
             return [row.id for row in sections if row is found[0] or row.section.slug.startswith(below)]
     slugs = [row.section.slug for row in sections]

@@ -24,7 +24,7 @@ _NAMED = {
     "aliases": "alias",
     "file": "file name",
     "path": "parent heading",
-    "properties": "tags",
+    "properties": "tags/properties",
 }
 
 

@@ -75,7 +75,7 @@ def locate_folder(asked: str, root: Root, config: Config) -> str:
     if IgnoreRules(root.path, config).hides(f"{path}/"):
         raise AccessDenied(f"{shown} is left out by rule (hidden or ignored)")
     if not real.is_dir():
-        raise NotFound(f"no folder at {shown}; check the spelling")
+        raise NotFound(f"no folder at {shown}")
     return path
 
 

@@ -2,13 +2,13 @@
 
 import re
 
-from searchsvc.items import Link, Note, Section
+from searchsvc.items import INTRO, Link, Note, Section
 from searchsvc.reading.decode import Text, decode
 from searchsvc.reading.frontmatter import FrontMatter, read_front_matter
 from searchsvc.reading.links import NOTE_SUFFIXES, read_references, wikilinks
 from searchsvc.reading.metadata import read_metadata
 from searchsvc.reading.pages import read_pages
-from searchsvc.reading.sections import INTRO, make_sections
+from searchsvc.reading.sections import make_sections
 from searchsvc.reading.structure import read_structure
 from searchsvc.reading.targets import named_headings
 

@@ -52,9 +52,9 @@ class Outline:
         text = plain_text(self.opening)
         return text if len(text) <= _MAX_SUMMARY else f"{text[:_MAX_SUMMARY].rsplit(' ', 1)[0]}…"
 
-    def subtree_cost(self, place: int) -> int:
-        """Return the tokens of a section, given by its place, and of all sections below it."""
-        end = self.sections[place].subtree_end
+    def read_cost(self, place: int) -> int:
+        """Return the tokens of what the id of a section, given by its place, returns."""
+        end = self.sections[place].read_end
         total = 0
         for section, own in zip(self.sections[place:], self.costs[place:], strict=True):
             if section.line_start > end:

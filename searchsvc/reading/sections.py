@@ -1,12 +1,11 @@
 """Headings -> sections with ids, parents and line ranges that tile the note."""
 
-from searchsvc.items import Section
+from searchsvc.items import INTRO, Section
 from searchsvc.reading.pages import Pages
 from searchsvc.reading.slugs import Slugger, slug
 from searchsvc.reading.structure import Heading
 
 PREAMBLE = "_preamble"
-INTRO = "_intro"
 UNTITLED = "_untitled"
 NO_PAGES = Pages()
 

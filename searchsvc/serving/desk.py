@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from searchsvc.service import Service
 
 _FIRST_INDEX_SECONDS = 20.0
-"""How long a question waits for an index that is being made for the first time."""
+"""How long a question waits for an index that is being made, or made anew."""
 
 
 class Desk:
@@ -35,7 +35,7 @@ class Desk:
             slot.start()
         if not self._worker.wait_until_searchable(_FIRST_INDEX_SECONDS):
             doing = self.service.activity() or "looking at files"
-            raise IndexFault(f"the index is being made for the first time ({doing}); ask again in a moment")
+            raise IndexFault(f"the index is being made ({doing}); ask again in a moment")
         return self.service
 
     def reader(self, db_path: str = "") -> "Reader":

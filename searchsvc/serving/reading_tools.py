@@ -92,7 +92,7 @@ def index_md(
     max_tokens: MaxTokens = 4000,
     cursor: str = "",
 ) -> Annotated[CallToolResult, WireReply]:
-    """List the sections (heading, line, images, characters, tokens) of a file, URL or folder."""
+    """List the sections (heading, line; own images, characters, tokens) of a file, URL or folder."""
     return reply_to_wire(_desk(ctx).index_md(uri, max_tokens=max_tokens, cursor=cursor))
 
 

@@ -93,7 +93,8 @@ class Server(MCPServer[Desk]):
             target = name if name in known else aliases.get(name, name)
             if target not in known:
                 near = difflib.get_close_matches(name, known, n=1)
-                hint = f"did you mean {near[0]!r}?" if near else f"it takes: {', '.join(known)}"
+                takes = f"it takes: {', '.join(known)}" if known else "it takes none"
+                hint = f"did you mean {near[0]!r}?" if near else takes
                 raise ToolError(f"{tool} has no parameter {name!r}; {hint}")
             if target in accepted:
                 raise ToolError(f"{tool}: {name!r} and another argument both mean {target!r}; give one")

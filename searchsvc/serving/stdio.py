@@ -1,13 +1,17 @@
 """Standard input and output as a transport: every line gets an answer, and what was asked last gets one too.
 
 The transport of the SDK passes over lines that are no messages, so that a client waits for an answer to a
-request of which, say, half of an emoji was cut off; and it leaves what is under way at the end of its input.
+request of which, say, half of an emoji was cut off; it takes a request with an id that is no id for a
+notification; and it leaves what is under way at the end of its input. So lines are read here.
 """
 
+import io
 import json
+import os
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, BinaryIO
 
 import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
@@ -28,9 +32,6 @@ from pydantic import ValidationError
 _LAST_SECONDS = 3.0
 """How long requests under way are waited for when the input ends."""
 
-_OF_THE_WHOLE = (("model_type", 1), ("missing", 2))
-"""Kind and depth of the faults that show the whole message; no message is without one."""
-
 Requests = MemoryObjectReceiveStream[SessionMessage | Exception]
 Replies = MemoryObjectSendStream[SessionMessage]
 
@@ -43,9 +44,9 @@ async def standard_streams() -> AsyncIterator[tuple[Requests, Replies]]:
     waiting = set[int | str]()
 
     async def read() -> None:
-        async with to_server, lines:
+        async with to_server:
             async for line in lines:
-                found = read_line(line) if isinstance(line, Exception) else line
+                found = read_line(line)
                 if isinstance(found, JSONRPCError):
                     await wire.send(SessionMessage(found))
                 elif found is not None:
@@ -62,7 +63,12 @@ async def standard_streams() -> AsyncIterator[tuple[Requests, Replies]]:
                 if isinstance(reply.message, JSONRPCResponse | JSONRPCError):
                     waiting.discard(reply.message.id or 0)
 
-    async with stdio_server() as (lines, wire), anyio.create_task_group() as group:
+    lines = anyio.wrap_file(io.TextIOWrapper(_claim_input(), encoding="utf-8", errors="replace"))
+    async with (
+        stdio_server(stdin=anyio.wrap_file(io.StringIO())) as (unread, wire),
+        anyio.create_task_group() as group,
+    ):
+        await unread.aclose()
         group.start_soon(read)
         group.start_soon(write)
         try:
@@ -80,20 +86,39 @@ def _note_request(sent: SessionMessage, waiting: set[int | str]) -> None:
         waiting.discard((message.params or {}).get("requestId", ""))
 
 
-def read_line(fault: Exception) -> SessionMessage | JSONRPCError | None:
-    """Return the message that a line holds which the SDK cannot read, else the error that answers it.
+def _claim_input() -> BinaryIO:
+    """Return standard input for ourselves: child processes, and what else reads it, find it at its end."""
+    try:
+        own = os.dup(0)
+        nothing = os.open(os.devnull, os.O_RDONLY)
+        os.dup2(nothing, 0)
+        os.close(nothing)
+    except OSError:
+        return sys.stdin.buffer
+    if sys.platform == "win32":
+        from mcp.os.win32.utilities import rebind_std_handle_to_fd
 
-    None for what gets no answer: a blank line, and by JSON-RPC a notification or an answer.
+        rebind_std_handle_to_fd(0)
+    # Never closed: a thread may still wait for a line when the server ends.
+    return os.fdopen(own, "rb", closefd=False)
+
+
+def read_line(line: str) -> SessionMessage | JSONRPCError | None:
+    """Return the message that a line holds, else the error that answers it.
+
+    None for what gets no answer: a blank line, and by JSON-RPC a faulty notification or answer.
     """
-    if not isinstance(fault, ValidationError):
-        return None
-    value: Any = None
-    for found in fault.errors(include_url=False):
-        if found["type"] == "json_invalid":
-            return _read_text(str(found["input"]))
-        if (found["type"], len(found["loc"])) in _OF_THE_WHOLE:
-            value = found["input"]
-    return _refuse(value)
+    try:
+        message = jsonrpc_message_adapter.validate_json(line, by_name=False)
+    except ValidationError:
+        return _read_text(line)
+    return _read_text(line) if isinstance(message, JSONRPCNotification) else SessionMessage(message)
+
+
+def _is_request(value: dict[str, Any]) -> bool:
+    """Tell whether a message without a sound id is a request; some clients write null in notifications."""
+    is_told = value.get("id") is None and str(value.get("method")).startswith("notifications/")
+    return "id" in value and not is_told
 
 
 def _read_text(line: str) -> SessionMessage | JSONRPCError | None:
@@ -111,9 +136,12 @@ def _read_text(line: str) -> SessionMessage | JSONRPCError | None:
         json.dumps(value, ensure_ascii=False).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     )
     try:
-        return SessionMessage(jsonrpc_message_adapter.validate_json(whole, by_name=False))
+        message = jsonrpc_message_adapter.validate_json(whole, by_name=False)
     except ValidationError:
         return _refuse(value)
+    # A request whose id is no id passes for a notification.
+    is_faulty = isinstance(message, JSONRPCNotification) and _is_request(value)
+    return _refuse(value) if is_faulty else SessionMessage(message)
 
 
 def _refuse(value: Any) -> JSONRPCError | None:
@@ -129,7 +157,7 @@ def _refuse(value: Any) -> JSONRPCError | None:
     number = value.get("id")
     known = number if isinstance(number, int | str) and not isinstance(number, bool) else None
     reason = (
-        'expected "jsonrpc": "2.0", an id that is a number or text, a method, and params that are an object'
+        'expected "jsonrpc": "2.0", an id that is an integer or text, a method, and params that are an object'
     )
     return _error(known, INVALID_REQUEST, f"Invalid request: {reason}")
 

@@ -51,13 +51,13 @@ def semantic_search(
     path: Annotated[str, Field(description="Folder, note, id or glob")] = "",
     tags: list[str] = [],  # noqa: B006
     properties: Annotated[dict[str, Any], Field(description="Front matter values")] = {},  # noqa: B006
-    since: Annotated[str, Field(description="Date or age (30d)")] = "",
+    since: Annotated[str, Field(description="File changed since: date or age (30d)")] = "",
     detail: Literal["auto", "list", "snippet", "full"] = "auto",
     profile: str = "",
     explain: bool = False,
     cursor: str = "",
 ) -> Annotated[CallToolResult, WireAnswer]:
-    """Find the sections that answer a question, best first, within a token budget.
+    """Find the sections that answer a question, best first.
 
     Filters are exact. Says when nothing is relevant.
     """

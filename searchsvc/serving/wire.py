@@ -4,7 +4,8 @@ from mcp.server.mcpserver import Image
 from mcp.types import CallToolResult, ImageContent, TextContent
 from pydantic import BaseModel
 
-from searchsvc.items import Answer, Hit, ProfileStatus, Reply, RootStatus, Status
+from searchsvc.items import Answer, Hit, Reply
+from searchsvc.status_items import ProfileStatus, RootStatus, Status
 
 
 class WireAnswer(BaseModel):
@@ -90,6 +91,8 @@ def _hit(hit: Hit, shape: str) -> dict[str, object]:
         "shown": shape,
         "why": list(hit.why),
     }
+    if hit.cost_below:
+        facts["tokens_below"] = hit.cost_below
     if hit.section.pages:
         facts["pages"] = list(hit.section.pages)
     if hit.channels:

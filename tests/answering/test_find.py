@@ -1,3 +1,6 @@
+import re
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -94,6 +97,13 @@ def test_without_a_match_the_hubs_are_entry_points_and_weak_hits_are_called_weak
     assert not answer.shown
 
 
+def test_notes_that_nothing_links_to_are_not_called_hubs():
+    hits, cards = many(3)
+    text = find((), (), hubs=cards, relevant=False).text
+    assert "note: a/0.md · #tag0" in text
+    assert "hub" not in text.lower()
+
+
 def test_a_title_with_line_breaks_stays_one_line():
     hit = make_hit()
     answer = find([hit], [card_of(hit, title="Real\n99 of 99 notes")])
@@ -103,3 +113,30 @@ def test_a_title_with_line_breaks_stays_one_line():
 def test_a_question_is_quoted_as_it_was_asked():
     hits, cards = many(30)
     assert '"{count} of what?"' in find(hits, cards, query="{count} of what?").text
+
+
+def test_what_was_not_looked_at_closely_is_no_count_of_all():
+    hits, cards = many(200)
+    hits = [replace(hit, score=1 / (n + 1)) for n, hit in enumerate(hits)]
+    assert find(hits, cards).text.startswith("12 of the 200 notes of the 200 best sections, best first\n")
+    assert find(hits[:50], cards).text.startswith("12 of 50 notes, best first\n")
+    equally = [replace(hit, score=1 - n / 10_000) for n, hit in enumerate(hits)]
+    assert find(equally, cards).text.startswith("Ambiguous: at least 200 notes match ")
+    assert find(equally[:150], cards).text.startswith("Ambiguous: 150 notes match ")
+    assert find([*equally[:150], *hits[150:]], cards).text.startswith("Ambiguous: 150 notes match ")
+
+
+@pytest.mark.parametrize("is_relevant", [True, False])
+@pytest.mark.parametrize("count", [12, 20, 40])
+@pytest.mark.parametrize("budget", [100, 115])
+def test_a_reply_that_is_cut_says_which_call_shows_every_line(count, budget, is_relevant):
+    hits, cards = many(count, linked_from=3)
+    cut = find(hits, cards, budget=budget, hubs=cards, relevant=is_relevant)
+    more, needed = re.search(
+        r"^(\d+) lines? more: same call with max_tokens=(\d+)\.$", cut.text, re.M
+    ).groups()
+    whole = find(hits, cards, budget=int(needed), hubs=cards, relevant=is_relevant).text
+    assert "more: same call" not in whole
+    told = [line for line in cut.text.split("\n") if line in whole.split("\n")]
+    assert len(whole.split("\n")) - len(told) - int(more) <= 1 + is_relevant  # the head counts; a foot may go
+    assert find(hits, cards, budget=100_000, hubs=cards, relevant=is_relevant).text == whole

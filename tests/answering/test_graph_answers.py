@@ -57,8 +57,12 @@ def test_isolated_notes_need_no_degrees():
 
 
 def test_the_most_connected_are_told_of_how_many():
-    reply = listing(1, "most_connected", counts={"nodes": 118})
+    reply = listing(1, "most_connected", counts={"nodes": 118, "isolated": 0})
     assert lines_of(reply)[0] == "1 most connected note, of all 118"
+    reply = listing(3, "most_connected", counts={"nodes": 118, "isolated": 115})
+    assert lines_of(reply)[0] == "3 most connected notes, of all 118 (115 without links)"
+    reply = listing(0, "most_connected", counts={"nodes": 118, "isolated": 118})
+    assert lines_of(reply) == ["no note links to another: all 118 are isolated"]
 
 
 def test_stats_are_one_line_and_lists():

@@ -132,7 +132,7 @@ def test_what_only_looks_alike_is_not_meant(asked, heading):
 def test_a_refusal_names_the_nearest_and_of_nothing_the_first():
     with pytest.raises(NotFound, match=r"nearest: a\.md#database \('Database', L5-8\)"):
         found("Databse", "Database", "Other")
-    with pytest.raises(NotFound, match=r"begins with: a\.md#_intro \('Title', L1-7\); a\.md#database"):
+    with pytest.raises(NotFound, match=r"begins with: a\.md#_intro \('Title', L1-4\); a\.md#database"):
         found("", "Database")
     with pytest.raises(NotFound, match="no sections at all"):
         match_section((), "x", "a.md")

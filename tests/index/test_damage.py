@@ -4,6 +4,7 @@ import os
 import shutil
 import sqlite3
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from searchsvc.index.build import Writer
 from searchsvc.index.catalog import FORMAT_VERSION
 from searchsvc.index.faults import Damage, faults
 from searchsvc.index.profiles import ProfileCard
+from tests.notes import open_service, write_notes
 
 REPAIRED = "index was damaged and is rebuilt, vectors are kept"
 
@@ -185,6 +187,29 @@ def test_other_settings_of_search_by_words_rebuild_the_index_and_keep_vectors(in
     )
     assert other.embed() == 0
     assert other.find("bword") == {"b.md"}
+
+
+@pytest.mark.proves("R-versions")
+@pytest.mark.parametrize(
+    ("key", "value"), [("tokenizer", "2+english"), ("tokenizer", ""), ("shape", "x"), ("format", "2")]
+)
+def test_a_service_over_an_index_of_another_version_says_so_until_it_has_indexed_again(tmp_path, key, value):
+    open_it = partial(open_service, write_notes(tmp_path / "notes"), tmp_path / "data")
+    service = open_it()
+    service.index()
+    with sqlite3.connect(service.vaults[0].layout.catalog) as connection:
+        connection.execute("UPDATE meta SET value = ? WHERE key = ?", (value, key))
+    connection.close()
+    service.vaults[0].file("kitchen/soup.md").write_text("# Changed\n\nTomatoes.\n", encoding="utf-8")
+    service = open_it()
+    asked = (service.search, service.semantic_search, service.md_find, service.md_vault_index)
+    for ask in asked:
+        with pytest.raises(IndexFault, match=r"made by another version.*; run `searchsvc index`, or"):
+            ask("stats")
+    assert not service.status().roots[0].indexed
+    assert service.documents.md_tree("soup").rows and service.documents.list_documents().rows
+    service.index()
+    assert service.search("tomatoes").hits
 
 
 def test_an_index_that_is_being_rebuilt_is_not_taken_for_an_empty_one(indexed):

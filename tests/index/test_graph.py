@@ -122,8 +122,19 @@ def test_types_are_read_as_people_write_them(world, written, types):
 
 
 def test_the_most_connected_come_first_and_of_equals_those_linked_to(small):
-    assert ids(small.most_connected()) == ["tomatoes", "compost", "soup", "home", "alone"]
+    assert ids(small.most_connected()) == ["tomatoes", "compost", "soup", "home"]
     assert ids(small.most_connected(2)) == ["tomatoes", "compost"]
+
+
+def test_of_a_vault_without_links_none_is_called_connected_or_linked(world):
+    graph = graph_of(world, {"a.md": "# A\n", "b.md": "# B\n\n[[nowhere]]\n"})
+    reply = graph.most_connected()
+    assert not reply.nodes and reply.counts == {"nodes": 2, "isolated": 2}
+    with pytest.raises(NotFound) as error:
+        graph.node("zzzzzz")
+    assert "linked" not in str(error.value)
+    with pytest.raises(QueryError, match="for example 'a'; find"):
+        graph.node("")
 
 
 def test_isolated_notes_have_no_edges_whatever_they_say_of_themselves(small):

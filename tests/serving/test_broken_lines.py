@@ -57,6 +57,15 @@ def test_what_was_asked_before_the_input_ended_is_answered(tmp_path):
         (b'{"jsonrpc":"1.0","id":7,"method":"ping"}\n', 7, -32600),
         (b'{"jsonrpc":"2.0","id":7,"method":8}\n', 7, -32600),
         (b'{"jsonrpc":"2.0","id":7,"method":"ping","params":[]}\n', 7, -32600),
+        (b'{"jsonrpc":"2.0","id":1.5,"method":"ping"}\n', None, -32600),
+        (b'{"jsonrpc":"2.0","id":null,"method":"tools/list"}\n', None, -32600),
+        (b'{"jsonrpc":"2.0","id":true,"method":"ping"}\n', None, -32600),
+        (b'{"jsonrpc":"2.0","id":{"a":1},"method":"ping"}\n', None, -32600),
+        (
+            b'{"jsonrpc":"2.0","id":1.5,"method":"ping","params":{"x":"\\ud83d"}}\n',
+            None,
+            -32600,
+        ),
     ],
 )
 def test_a_line_that_is_no_message_is_answered_by_an_error_and_the_next_one_as_ever(
@@ -73,6 +82,8 @@ def test_nothing_answers_blank_lines_wrong_notifications_and_answers(tmp_path):
     silent = (
         b"\n", b"  \r\n", b'{"jsonrpc":"2.0","method":"notifications/x","params":[]}\n',
         b'{"jsonrpc":"2.0","id":5,"result":7}\n', b'{"jsonrpc":"2.0","id":5,"error":7}\n',
+        b'{"jsonrpc":"2.0","id":1.5,"result":{}}\n',
+        b'{"jsonrpc":"2.0","id":null,"method":"notifications/x"}\n',
     )  # fmt: skip
     assert [answer["id"] for answer in answers(tmp_path, *silent, call(9, "tomatoes"))] == [9]
 

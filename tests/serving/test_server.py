@@ -75,6 +75,13 @@ async def test_an_unknown_argument_is_refused_with_the_nearest(client):
     assert "did you mean 'max_tokens'?" in text_of(result)
 
 
+async def test_a_tool_without_arguments_says_that_it_takes_none(client):
+    result = await client.call_tool("status", {"verbose": True})
+    assert text_of(result) == "status has no parameter 'verbose'; it takes none"
+    result = await client.call_tool("md_find", {"query": "stock", "zzz": 1})
+    assert "it takes: query, vault_path, max_tokens" in text_of(result)
+
+
 async def test_common_aliases_and_numbers_sent_as_text_are_understood(client):
     result = await client.call_tool("semantic_search", {"q": "tomatoes", "limit": "2", "tags": '["garden"]'})
     assert not result.is_error
