@@ -77,11 +77,12 @@ class Resolver:
             page = self._page(target, folder)
             if page:
                 return Destination(page)
-        found = self._wiki(target.strip("/"), _spelled(folder), rooted=target.startswith("/"))
-        decoded = unquote(target)
-        if found.path or not link.wiki or decoded == target:
-            return found
-        return self._wiki(_spelled(decoded).strip("/"), _spelled(folder), rooted=target.startswith("/"))
+        written = [target, _spelled(unquote(target)) if link.wiki else target, target.replace("\\", "/")]
+        for name in dict.fromkeys(written):
+            found = self._wiki(name.strip("/"), _spelled(folder), rooted=name.startswith("/"))
+            if found.path:
+                return found
+        return Destination("")
 
     def _page(self, target: str, folder: str) -> str:
         """Resolve a Markdown link: a path relative to its note, or to the root with a leading slash."""

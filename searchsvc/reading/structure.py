@@ -23,7 +23,6 @@ _ID_ATTRIBUTE = re.compile(r"[{\s:]#([^\s{}]+)")
 _BAR = re.compile(r"(?<!\\)\|")
 _TABLE_LINE = re.compile(r"\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?")
 _MAX_INLINE = 2_000
-_FOOTNOTE = "^"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +68,6 @@ def read_structure(lines: tuple[str, ...], first_line: int) -> Structure:
     environment: Environment = {}
     tokens = parse_blocks(lines[first_line - 1 :], environment)
     references = environment.get("references", {})
-    for label in [label for label in references if label.startswith(_FOOTNOTE)]:
-        del references[label]
     structure = Structure(references={label: entry["href"] for label, entry in references.items()})
     comments = 0
     for number, token in enumerate(tokens):
@@ -87,7 +84,7 @@ def read_structure(lines: tuple[str, ...], first_line: int) -> Structure:
             structure.blocks.append(Block(line=line, content=token.content))
         elif token.type == "html_block":
             structure.blocks.append(Block(line=line, content=token.content, html=True))
-        elif token.type == "heading_open" and not _ends_in_table(source := tokens[number + 1].content):
+        elif token.type == "heading_open" and not has_table(source := tokens[number + 1].content):
             heading = _heading(token, source, line, environment)
             if token.level == 0:
                 structure.headings.append(heading)
@@ -96,8 +93,8 @@ def read_structure(lines: tuple[str, ...], first_line: int) -> Structure:
     return structure
 
 
-def _ends_in_table(source: str) -> bool:
-    """Tell whether text that is underlined is a table, or ends in one: then the line is none of a heading.
+def has_table(source: str) -> bool:
+    """Tell whether text is a table or ends in one; a line below it is then none of a heading.
 
     A table begins with a row and a line of as many cells of dashes, and runs to the end of the paragraph.
     """
