@@ -367,8 +367,8 @@ def test_how_many_texts_a_server_takes_is_learned(opened, reply):
     here = opened(lambda request: reply if len(request.texts) > 10 else None, concurrency=1)
     texts = words(320)
     assert all(map(is_vector_of, here.embed(texts), texts))
-    assert sum(len(request.texts) > 10 for request in here.server.requests) <= 5
-    assert len(here.server.requests) <= 320 / 8 + 5
+    assert sum(len(request.texts) > 10 for request in here.server.requests) <= 7
+    assert len(here.server.requests) <= 320 / 8 + 7
 
 
 def test_a_text_that_stays_too_long_is_given_up(opened):
