@@ -154,10 +154,12 @@ class Anchors:
                 self._by_text.setdefault(_folded(item.title), place)
                 self._by_comparable.setdefault(comparable(item.title), place)
                 self._by_words.setdefault(_words(item.title), place)
-                self._by_anchor.setdefault(item.anchor, place)
+                self._by_anchor.setdefault(_spelled(item.anchor), place)
         for place, item in enumerate(anchors):
             for name in item.custom_anchor.split():
                 self._by_anchor.setdefault(_spelled(name).lower(), place)
+                if "%20" in name:
+                    self._by_words.setdefault(_words(unquote(name)), place)
         for empty in (self._by_text, self._by_comparable, self._by_words, self._by_anchor):
             empty.pop("", None)
 
@@ -202,7 +204,7 @@ def _is_deeper(titled: Sequence[Anchor], level: int) -> Callable[[int], bool]:
 
 
 def _is_called(item: Anchor, name: str) -> bool:
-    return comparable(item.title) == comparable(name) or item.anchor == _spelled(name).lower()
+    return comparable(item.title) == comparable(name) or _spelled(item.anchor) == _spelled(name).lower()
 
 
 @lru_cache(maxsize=20_000)
@@ -231,5 +233,7 @@ def _bare(path: str) -> str:
 
 
 def _spelled(text: str) -> str:
-    """Return a name as names are compared: composed, and with blanks that may be broken at."""
-    return text if text.isascii() else unicodedata.normalize("NFC", text).replace("\xa0", " ")
+    """Return a name as names are compared: composed, with blanks that may be broken at, emoji of no style."""
+    if text.isascii():
+        return text
+    return unicodedata.normalize("NFC", text).replace("\xa0", " ").replace("\ufe0f", "")

@@ -23,6 +23,7 @@ _ID_ATTRIBUTE = re.compile(r"[{\s:]#([^\s{}]+)")
 _BAR = re.compile(r"(?<!\\)\|")
 _TABLE_LINE = re.compile(r"\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?")
 _MAX_INLINE = 2_000
+_MAX_NAME = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,10 @@ class Heading:
     title: str
     """Plain text; trailing attributes such as ``{#id .class}`` are taken off."""
     names: tuple[str, ...]
-    """Ids by which links may call it, beside that made of its title."""
+    """Ids by which links may call it, beside that made of its title.
+
+    Where markup stands in it also the source, with ``%20`` for blanks, of which Obsidian makes its links.
+    """
     line_start: int
     line_end: int
     """Later than the start for underlined headings."""
@@ -121,15 +125,19 @@ def _code(token: Token, line: int, lines: tuple[str, ...]) -> CodeBlock:
 
 
 def _heading(token: Token, source: str, line: int, environment: Environment) -> Heading:
-    span = token.map or [0, 1]
+    span, written = token.map or [0, 1], source.split()
     brace = source.rfind("{") if source.endswith("}") else -1
     attributes = ATTRIBUTES.fullmatch(source, brace) if brace >= 0 else None
     if attributes:
         source = source[:brace]
+    title = plain_text(source, environment)
+    names = _ID_ATTRIBUTE.findall(attributes.group()) if attributes else []
+    if len(written) > 1 and written != title.split() and len(source) <= _MAX_NAME:
+        names.append("%20".join(written))
     return Heading(
         level=int(token.tag[1]),
-        title=plain_text(source, environment),
-        names=tuple(_ID_ATTRIBUTE.findall(attributes.group())) if attributes else (),
+        title=title,
+        names=tuple(names),
         line_start=line,
         line_end=line + span[1] - span[0] - 1,
     )
