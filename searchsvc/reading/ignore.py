@@ -4,19 +4,13 @@ Hidden names, the patterns of the configuration, and every .gitignore and .searc
 by Git's rules (https://git-scm.com/docs/gitignore): the deepest file that has an opinion wins.
 """
 
-import re
-import warnings
-from collections.abc import Sequence
 from pathlib import Path
 
-from pathspec import GitIgnoreSpec
-
 from searchsvc.config import Config
+from searchsvc.reading.git_patterns import Patterns
 
 _NEVER_READ = frozenset((".git", ".obsidian", ".hg", ".svn", ".trash"))
 _OWN_FILE = ".searchsvcignore"
-_ANY_FOLDER = re.compile(r"\*\*/+\s*$")
-_FINAL_SLASH = re.compile(r"(?<=[^!\s])/+\s*$")
 _MAX_RULE_BYTES = 200_000
 """Of an ignore file so much is obeyed."""
 
@@ -28,8 +22,8 @@ class IgnoreRules:
         self._root = root
         self._include_hidden = config.include_hidden
         self._files = (".gitignore", _OWN_FILE) if config.use_gitignore else (_OWN_FILE,)
-        self._base = _Rules(config.ignore)
-        self._known: dict[str, _Rules | None] = {}
+        self._base = Patterns(config.ignore)
+        self._known: dict[str, Patterns | None] = {}
 
     def skips(self, path: str, *, is_folder: bool) -> bool:
         """Tell whether an entry is left out, given that the folders above it are not.
@@ -58,10 +52,10 @@ class IgnoreRules:
             path, is_folder=False
         )
 
-    def _rules(self, folder: str) -> "_Rules | None":
+    def _rules(self, folder: str) -> Patterns | None:
         if folder not in self._known:
             lines = [line for name in self._files for line in self._lines(folder, name)]
-            self._known[folder] = _Rules(lines) if lines else None
+            self._known[folder] = Patterns(lines) if lines else None
         return self._known[folder]
 
     def _lines(self, folder: str, name: str) -> list[str]:
@@ -76,37 +70,3 @@ class IgnoreRules:
         if len(data) > _MAX_RULE_BYTES:
             data = data[: data.rfind(b"\n") + 1]
         return data.decode("utf-8-sig", errors="replace").replace("\r\n", "\n").split("\n")
-
-
-class _Rules:
-    """The patterns of one folder.
-
-    To pathspec a slash at the end of a pattern means what lies in a folder. So ``notes/**/`` would take in
-    the files right in ``notes``; and asked about a folder it gives the match a lower rank, so that ``*``
-    would beat the ``!*/`` that follows it.
-    """
-
-    def __init__(self, lines: Sequence[str]) -> None:
-        self._for_files = _compile([_ANY_FOLDER.sub("**/*/", line) for line in lines])
-        self._for_folders = _compile([_FINAL_SLASH.sub("", line) for line in lines])
-
-    def verdict(self, path: str, *, is_folder: bool) -> bool | None:
-        """Tell whether a path is left out, by the last pattern that it matches; none when it matches none."""
-        return (self._for_folders if is_folder else self._for_files).check_file(path).include
-
-
-def _compile(lines: Sequence[str]) -> GitIgnoreSpec:
-    """Read patterns; a line that is none is passed over, as Git does."""
-    with warnings.catch_warnings(action="ignore", category=FutureWarning):  # a bracket inside brackets
-        try:
-            return GitIgnoreSpec.from_lines(lines)
-        except (ValueError, re.error):
-            return _compile([line for line in lines if _is_pattern(line)])
-
-
-def _is_pattern(line: str) -> bool:
-    try:
-        GitIgnoreSpec.from_lines([line])
-    except (ValueError, re.error):
-        return False
-    return True
