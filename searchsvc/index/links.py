@@ -184,6 +184,11 @@ class Anchors:
         words = self._by_words.get(_words(fragment), self._by_words.get(_words(unquote(fragment))))
         return None if words is None else self._all[words]
 
+    def of(self, link: Link) -> Anchor | None:
+        """Return the section that a link to the note leads to, that of its block where it names one."""
+        block = self._by_anchor.get(f"^{link.block}".lower()) if link.block else None
+        return self.find(link.heading, wiki=link.wiki) if block is None else self._all[block]
+
     def _below(self, names: Sequence[str]) -> Anchor | None:
         """Follow a path of headings: each is looked for among those below the one before."""
         titled = [item for item in self._all if item.level]
