@@ -104,8 +104,9 @@ class Section:
     anchor: str
     """GitHub's anchor for the heading; empty when it has none."""
     custom_anchor: str = ""
-    """Other ids that lead to it, with blanks between: of a trailing ``{#id}``, of HTML elements in it, and
-    the anchors of headings inside its quotes and lists."""
+    """Other ids that lead to it, with blanks between: of a trailing ``{#id}``, of HTML elements and blocks
+    (``^id``) in it, the anchors of headings inside its quotes and lists, and the heading's source with
+    ``%20`` for blanks."""
     pages: tuple[int, int] | None = None
     """First and last page of its own text, in an imported document that has pages."""
 

@@ -9,6 +9,7 @@ import math
 import re
 import unicodedata
 from collections.abc import Callable, Iterator
+from html import unescape
 
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005\u3007\u3040-\u30ff\u31f0-\u31ff" \
     "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af\u1100-\u11ff\U00020000-\U0003ffff"  # fmt: skip
@@ -28,7 +29,7 @@ def _mark_ranges() -> str:
     return "".join(f"{chr(start)}-{chr(stop)}" for start, stop in zip(starts, stops, strict=True))
 
 
-_EMOJI = "\u2600-\u27bf\u2b00-\u2bff\U0001f000-\U0001f3fa\U0001f400-\U0001faff"
+_EMOJI = "\u2300-\u23ff\u25a0-\u27bf\u2b00-\u2bff\U0001f000-\U0001f3fa\U0001f400-\U0001faff"
 _SIGNS = r"\+\+(?![+A-Za-z_])|\#(?![+\#\w])"
 _CHUNK_PATTERN = (
     r"(?:(?<![\w.])\.)?W+(?:[.\-'’]W+|(?<=\d)[:/](?=\d)W+|(?<=\d),\d{3}(?!\w)"
@@ -52,6 +53,11 @@ _HUMP = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
 _SIGNED_NAME = re.compile(r"(?:.*[.\-_:/])?(\w{1,2}(?:\+\+|#))")
 _VERSION = re.compile(r"[vV](\d+(?:\.\d+)+)")
 _JOINED = re.compile("[:/]")
+_TIMESTAMP = re.compile(r"(\d{4}-\d{2}-\d{2})T(\d{2}:\d{2}(?::\d{2})?)")
+_GROUPED_DIGITS = re.compile(r"\d+(?:-\d+)+")
+_MIN_GROUPED = 7
+"""Digits of a date, a telephone number or an ISBN, which are also written without hyphens."""
+_ENTITY = re.compile(r"&(?:[A-Za-z][A-Za-z0-9]{1,31}|#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6});")
 _POSSESSIVE = re.compile(r"['’]s$")
 _DATA_URI = re.compile(r"data:[\w.+/-]{1,100};base64,[A-Za-z0-9+/=]+")
 _ACCENT = re.compile("(?!(?<=\u0438)\u0306)[\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670]")
@@ -62,6 +68,9 @@ _LETTERS = str.maketrans(
 )
 """Letters that Unicode does not take apart and people type without their strokes; Arabic and Persian ones
 that stand for each other."""
+_DIGIT_VALUES = {
+    code: str(unicodedata.decimal(chr(code))) for code in range(128, 0x20000) if chr(code).isdecimal()
+}
 _ARABIC_ARTICLE = re.compile(r"(?:[وبكف]?ال|لل)(?=\w{3})")
 """With the conjunctions and prepositions that are written together with it."""
 _SCRIPT_STEMMERS = (
@@ -184,6 +193,8 @@ class Tokenizer:
 
     def _analyse(self, chunk: str, *, query: bool) -> tuple[str, ...]:
         chunk = _POSSESSIVE.sub("", chunk)
+        if not chunk.isascii():
+            chunk = chunk.translate(_DIGIT_VALUES)
         if not _UNSPACED_RUN.search(chunk):
             return self._words(chunk)
         terms: list[str] = []
@@ -203,6 +214,10 @@ class Tokenizer:
             return tuple(t for piece in _SEPARATOR.split(chunk) for t in self._words(piece[:_MAX_WORD]))
         if chunk.isalpha() and chunk.islower():
             return (self._stem(fold(chunk)),)
+        stamp = _TIMESTAMP.match(chunk) if ":" in chunk else None
+        if stamp:
+            pieces = (*map(self._words, stamp.groups()), (fold(chunk),))
+            return tuple(dict.fromkeys(term for terms in pieces for term in terms))
         signed = _SIGNED_NAME.fullmatch(chunk)
         if signed and signed.group(1) == chunk:
             return (fold(chunk),)
@@ -247,6 +262,8 @@ def words(text: str) -> list[str]:
     """Return the words of a text as written, names and numbers with signs in them whole."""
     if "base64," in text:
         text = _DATA_URI.sub(" ", text)
+    if "&" in text and ";" in text:
+        text = _ENTITY.sub(lambda found: unescape(found.group()), text)
     if text.isascii():
         return _ASCII_CHUNK.findall(text)
     text = unicodedata.normalize("NFKC", _INVISIBLE.sub("", text))
@@ -259,8 +276,14 @@ def _whole(chunk: str) -> str:
 
 
 def _inner_wholes(chunk: str) -> list[str]:
-    """Return the names inside a chunk: the address of ``10.0.0.1:80``, the number of ``v1.2.3``."""
+    """Return the names inside a chunk: the address of ``10.0.0.1:80``, the number of ``v1.2.3``.
+
+    Of digits in groups it is all of them: ``20240501`` for ``2024-05-01``.
+    """
     inner = [_whole(part) for part in _JOINED.split(chunk)] if _JOINED.search(chunk) else []
+    if len(chunk) > _MIN_GROUPED and _GROUPED_DIGITS.fullmatch(chunk):
+        digits = chunk.replace("-", "")
+        inner += [digits] if len(digits) >= _MIN_GROUPED else []
     version = _VERSION.match(chunk)
     return [*inner, version.group(1).split(".")[0], version.group(1)] if version else inner
 

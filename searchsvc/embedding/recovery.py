@@ -1,7 +1,8 @@
 """A batch of texts -> a vector for each, or why it has none, whatever the server makes of it.
 
 A server refuses a whole batch for one text. So a refused batch is halved until the text is alone; one that
-is too long is shortened by halves; one that is still refused is given up, and the rest goes on.
+is too long is shortened by halves; one that is still refused is given up, and the rest goes on. Where no text
+was to blame the batch was too large, and no later one is larger than what was taken.
 """
 
 import threading
@@ -54,6 +55,7 @@ class Recovery:
         self._sleep, self._stop = sleep, stop or threading.Event()
         self._lock = threading.Lock()
         self._refused = 0
+        self._most_texts = service.wire.max_texts
 
     def embed(self, texts: Sequence[str]) -> list[Verdict]:
         """Return what became of each text, in order.
@@ -63,7 +65,9 @@ class Recovery:
         that are refused in a row.
         EmbeddingError when the server takes no texts at all, Stopped when ``stop`` is set.
         """
-        return self._part(texts, self._policy)
+        size = self._most_texts
+        parts = [texts[start : start + size] for start in range(0, len(texts), size)]
+        return [verdict for part in parts for verdict in self._part(part, self._policy)]
 
     def _part(self, texts: Sequence[str], policy: RetryPolicy) -> list[Verdict]:
         try:
@@ -73,8 +77,11 @@ class Recovery:
                 raise
             if len(texts) == 1:
                 return [self._alone(texts[0], fault)]
-            half = len(texts) // 2
-            return self._part(texts[:half], self._calm) + self._part(texts[half:], self._calm)
+            half = -(-len(texts) // 2)
+            verdicts = self._part(texts[:half], self._calm) + self._part(texts[half:], self._calm)
+            if not any(verdict.reason for verdict in verdicts):
+                self._most_texts = min(self._most_texts, half)
+            return verdicts
         return [Verdict(row) for row in rows]
 
     def _alone(self, text: str, fault: ServerFault) -> Verdict:

@@ -201,7 +201,7 @@ class Writer:
             if note is not None:
                 if note not in anchors:
                     anchors[note] = Anchors(self.catalog.anchors(note))
-                section = anchors[note].find(link.heading)
+                section = anchors[note].of(link)
                 if section and note == source and section.line_start <= link.line <= section.line_end:
                     section = None
             found = note, section.id if section else None

@@ -77,11 +77,12 @@ class Resolver:
             page = self._page(target, folder)
             if page:
                 return Destination(page)
-        found = self._wiki(target.strip("/"), _spelled(folder), rooted=target.startswith("/"))
-        decoded = unquote(target)
-        if found.path or not link.wiki or decoded == target:
-            return found
-        return self._wiki(_spelled(decoded).strip("/"), _spelled(folder), rooted=target.startswith("/"))
+        written = [target, _spelled(unquote(target)) if link.wiki else target, target.replace("\\", "/")]
+        for name in dict.fromkeys(written):
+            found = self._wiki(name.strip("/"), _spelled(folder), rooted=name.startswith("/"))
+            if found.path:
+                return found
+        return Destination("")
 
     def _page(self, target: str, folder: str) -> str:
         """Resolve a Markdown link: a path relative to its note, or to the root with a leading slash."""
@@ -153,10 +154,12 @@ class Anchors:
                 self._by_text.setdefault(_folded(item.title), place)
                 self._by_comparable.setdefault(comparable(item.title), place)
                 self._by_words.setdefault(_words(item.title), place)
-                self._by_anchor.setdefault(item.anchor, place)
+                self._by_anchor.setdefault(_spelled(item.anchor), place)
         for place, item in enumerate(anchors):
             for name in item.custom_anchor.split():
                 self._by_anchor.setdefault(_spelled(name).lower(), place)
+                if "%20" in name:
+                    self._by_words.setdefault(_words(unquote(name)), place)
         for empty in (self._by_text, self._by_comparable, self._by_words, self._by_anchor):
             empty.pop("", None)
 
@@ -181,6 +184,11 @@ class Anchors:
         words = self._by_words.get(_words(fragment), self._by_words.get(_words(unquote(fragment))))
         return None if words is None else self._all[words]
 
+    def of(self, link: Link) -> Anchor | None:
+        """Return the section that a link to the note leads to, that of its block where it names one."""
+        block = self._by_anchor.get(f"^{link.block}".lower()) if link.block else None
+        return self.find(link.heading, wiki=link.wiki) if block is None else self._all[block]
+
     def _below(self, names: Sequence[str]) -> Anchor | None:
         """Follow a path of headings: each is looked for among those below the one before."""
         titled = [item for item in self._all if item.level]
@@ -201,7 +209,7 @@ def _is_deeper(titled: Sequence[Anchor], level: int) -> Callable[[int], bool]:
 
 
 def _is_called(item: Anchor, name: str) -> bool:
-    return comparable(item.title) == comparable(name) or item.anchor == _spelled(name).lower()
+    return comparable(item.title) == comparable(name) or _spelled(item.anchor) == _spelled(name).lower()
 
 
 @lru_cache(maxsize=20_000)
@@ -230,5 +238,7 @@ def _bare(path: str) -> str:
 
 
 def _spelled(text: str) -> str:
-    """Return a name as names are compared: composed, and with blanks that may be broken at."""
-    return text if text.isascii() else unicodedata.normalize("NFC", text).replace("\xa0", " ")
+    """Return a name as names are compared: composed, with blanks that may be broken at, emoji of no style."""
+    if text.isascii():
+        return text
+    return unicodedata.normalize("NFC", text).replace("\xa0", " ").replace("\ufe0f", "")

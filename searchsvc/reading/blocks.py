@@ -29,6 +29,7 @@ from markdown_it.rules_block import (
 from markdown_it.token import Token
 
 from searchsvc.reading.asides import aside
+from searchsvc.reading.footnotes import footnote
 
 Environment = dict[str, Any]
 """What the parser notes beside the blocks: the link references."""
@@ -49,9 +50,10 @@ _INTERRUPTING: dict[str, tuple[_Rule, ...]] = {
     "#": (heading,),
     "$": (aside,),
     "%": (aside,),
+    "[": (footnote,),
 }
 """What may begin with a character, also in the middle of a paragraph, in stock order."""
-_BEGINNING = _INTERRUPTING | {"[": (reference,)}
+_BEGINNING = _INTERRUPTING | {"[": (footnote, reference)}
 _ENDING_ITEM = {
     sign: tuple(rule for rule in rules if rule in (fence, blockquote, hr, aside))
     for sign, rules in _INTERRUPTING.items()

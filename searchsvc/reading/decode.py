@@ -10,6 +10,9 @@ _LINE_END = re.compile(r"\r\n|\r|\n")
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 _BINARY_SHARE = 0.1
 _SNIFFED_BYTES = 8192
+_MIN_WIDE = 8
+_WIDE_SHARE = 0.5
+"""Of the characters of a text in UTF-16 without a mark so many are Latin; their other byte is zero."""
 _BOMS_32 = (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)
 _BOMS = (*_BOMS_32, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
@@ -27,7 +30,7 @@ class Text:
 def decode(data: bytes) -> Text:
     """Return the lines of a text file.
 
-    UTF-8, and UTF-16 and UTF-32 with a byte order mark, are understood. Other bytes are read as UTF-8 with
+    UTF-8, UTF-16, and UTF-32 with a byte order mark, are understood. Other bytes are read as UTF-8 with
     replacement characters when most of the file is UTF-8, else as Windows-1252, and that is said.
     Raises ``ReadingError`` for binary data.
     """
@@ -51,8 +54,8 @@ def _characters(data: bytes) -> tuple[str, str]:
     while data.startswith(codecs.BOM_UTF8, start):  # several, where programs have each put one there
         start += len(codecs.BOM_UTF8)
     data = data[start:]
-    if data.startswith(_BOMS):
-        wide = "UTF-32" if data.startswith(_BOMS_32) else "UTF-16"
+    wide = _wide_encoding(data)
+    if wide:
         return data.decode(wide, errors="replace"), f"is {wide}; saving it as UTF-8 is advised"
     try:
         text = data.decode("utf-8")
@@ -60,6 +63,17 @@ def _characters(data: bytes) -> tuple[str, str]:
         return _repair(data)
     _refuse_binary(data)
     return text, ""
+
+
+def _wide_encoding(data: bytes) -> str:
+    """Return the encoding of text in units of two or four bytes, told by its mark or its zero bytes."""
+    if data.startswith(_BOMS):
+        return "UTF-32" if data.startswith(_BOMS_32) else "UTF-16"
+    head = data[: _SNIFFED_BYTES & ~1]
+    zeros = head[::2].count(0), head[1::2].count(0)
+    if len(head) < _MIN_WIDE or min(zeros) or max(zeros) < _WIDE_SHARE * len(head) / 2:
+        return ""
+    return "UTF-16-BE" if zeros[0] else "UTF-16-LE"
 
 
 def _repair(data: bytes) -> tuple[str, str]:

@@ -14,7 +14,7 @@ from urllib.parse import unquote
 from markdown_it.common.utils import normalizeReference, unescapeAll
 
 from searchsvc.items import Image, Link
-from searchsvc.reading.structure import ATTRIBUTES, Structure, plain_text
+from searchsvc.reading.structure import ATTRIBUTES, Structure, has_table, plain_text
 
 NOTE_SUFFIXES = (".md", ".markdown", ".mdx", ".qmd")
 IMAGE_STUB = "image:"
@@ -30,7 +30,8 @@ _CODE_SUFFIXES = frozenset(
 )
 """A path that ends so is no note; a name may well be one: ``[[Node.js]]``."""
 _IMAGE_SUFFIXES = frozenset(".avif .bmp .gif .jpeg .jpg .png .svg .tif .tiff .webp .heic .ico".split())
-_WIKILINK = re.compile(r"(!?)\[\[([^\[\]\n]{1,1000})\]\]")
+_WIKILINK = re.compile(r"(!?)\[\[(?!\[)((?:[^\[\]\n]|\[[^\[\]\n]{0,200}\]|\[(?!\[)|\](?!\])){1,1000}+)\]\]")
+"""Single brackets may stand in it, as in ``[[Note|a [b]]]``."""
 _ALIAS_BAR = re.compile(r"\\?\|")
 _EXTERNAL = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:|//|\\")
 _BACKTICKS = re.compile(r"`+")
@@ -50,8 +51,17 @@ _DESTINATION = re.compile(
 )
 """Of an inline link; parentheses may be nested three deep, as much as CommonMark asks for."""
 _LABEL = re.compile(r"\[([^\[\]]{0,999})\]")
-_TAG = re.compile(r"""(?<!\S)#([^\s\u2000-\u206f\u2e00-\u2e7f\u3000-\u303f\uff00-\uff0f!-,.:-@\[-^`{-~]+)""")
-"""As Obsidian reads tags: up to a blank or punctuation other than ``_``, ``-`` and ``/``."""
+_TAGS = re.compile(
+    r"""(?:(?<!\S)|(?<=[*_])|(?<=~~)|(?<===))"""
+    r"""((?:#[^\s\u2000-\u206f\u2e00-\u2e7f\u3000-\u303f\uff00-\uff0f!-,.:-@\[-^`{-~]+)+)"""
+)
+"""As Obsidian reads tags: after a blank, a mark of emphasis or another tag, up to a blank or punctuation
+other than ``_``, ``-`` and ``/``."""
+_FORMULA = re.compile(
+    r"\$\$(?:[^$\\]|\\.)++\$\$|(?<![\\\w$])\$(?![\s$])(?:[^$\\\n]|\\.)++(?<!\s)\$(?![\w$])", re.DOTALL
+)
+"""With blanks and words kept away from its dollar signs, since prices have those, too."""
+_AFTER_TEXT = re.compile(rf"\]{_DESTINATION.pattern}", re.DOTALL)
 _LINE_END = re.compile("\n")
 _MAX_LABEL = 999
 
@@ -82,7 +92,7 @@ def read_references(structure: Structure, *, signs: tuple[str, ...] = _SIGNS) ->
         if not any(sign in content for sign in signs):
             continue
         if not block.html:
-            content = _blank_between(_blank_code(content), "%%", "%%")
+            content = _blank_formulas(_blank_between(_blank_code(content), "%%", "%%"))
         content = _blank_between(content, "<!--", "-->")
         _Scan(block.content, content, block.line, structure.references, found).run(html=block.html)
     return found
@@ -134,6 +144,10 @@ def _blank_code(content: str) -> str:
         pieces += [content[done:start], _blank(content[start:stop])]
         done = stop
     return "".join([*pieces, content[done:]])
+
+
+def _blank_formulas(content: str) -> str:
+    return _FORMULA.sub(lambda found: _blank(found.group()), content) if "$" in content else content
 
 
 def _blank_between(content: str, opening: str, closing: str) -> str:
@@ -202,9 +216,15 @@ class _Scan:
     def _tags(self) -> list[str]:
         """Return inline tags; a number alone is none, nor is an id among attributes."""
         text = _WIKILINK.sub(" ", self.content) if "[[" in self.content else self.content
+        text = _AFTER_TEXT.sub(" ", text) if "](" in text else text
         text = _HTML_TAG.sub(" ", text) if "<" in text else text
         text = ATTRIBUTES.sub(" ", text) if "{" in text else text
-        names = [match.group(1).strip("/") for match in _TAG.finditer(text)]
+        text = text.replace("|", " ") if "|#" in text and has_table(text) else text
+        names: list[str] = []
+        for run in _TAGS.finditer(text):
+            is_emphasis = text[run.start() - 1 : run.start()] == "_"
+            names += run[1].rstrip("_").split("#") if is_emphasis else run[1].split("#")
+        names = [name.strip("/") for name in names]
         return [name for name in names if name and not name.isdigit()]
 
     def _html_images(self) -> Iterator[tuple[int, Image]]:
@@ -225,6 +245,8 @@ class _Scan:
             written, *alias = _ALIAS_BAR.split(inside, maxsplit=1)
             target, _, fragment = written.partition("#")
             target, text = target.strip(), alias[0].strip() if alias else ""
+            if "://" in target:
+                continue
             line = self._line(match.start())
             if _suffix(target) in _IMAGE_SUFFIXES or (embed and target.startswith(IMAGE_STUB)):
                 if embed:

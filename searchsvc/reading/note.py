@@ -1,6 +1,7 @@
 """The text of a file -> a note."""
 
 import re
+from collections.abc import Iterator
 
 from searchsvc.items import INTRO, Link, Note, Section
 from searchsvc.reading.decode import Text, decode
@@ -14,6 +15,7 @@ from searchsvc.reading.targets import named_headings
 
 _LINES_AHEAD = 20
 _BETWEEN_TAGS = re.compile(r"[,\s]+")
+_BETWEEN_ALIASES = re.compile(r"[,\n]")
 
 
 def read_note(path: str, data: bytes) -> Note:
@@ -42,7 +44,7 @@ def parse_note(path: str, text: Text) -> Note:
         properties=front.properties,
         metadata=read_metadata(front),
         tags=_tags(front, references.tags),
-        aliases=tuple(_property(front, "aliases", "alias")),
+        aliases=_aliases(front),
         links=(*_property_links(front, text.lines), *references.links),
         images=tuple(references.images),
         code=tuple(structure.code),
@@ -74,9 +76,19 @@ def front_title(front: FrontMatter) -> str:
     return "" if isinstance(value, list | dict) else " ".join("".join(front.texts.get(key, ())).split())
 
 
-def _property(front: FrontMatter, *names: str) -> list[str]:
-    """Collect a list property; its name is matched without regard to case, as Obsidian does."""
-    return [text for key, texts in front.texts.items() if key.lower() in names for text in texts]
+def _values(front: FrontMatter, names: tuple[str, ...], separator: re.Pattern[str]) -> Iterator[str]:
+    """Yield the items of a list property; a text holds several, an item of a list is one.
+
+    The name of the property is matched without regard to case, as Obsidian does.
+    """
+    for key, texts in front.texts.items():
+        if key.lower() in names:
+            yield from texts if isinstance(front.properties[key], list) else separator.split(texts[0])
+
+
+def _aliases(front: FrontMatter) -> tuple[str, ...]:
+    found = (alias.strip() for alias in _values(front, ("aliases", "alias"), _BETWEEN_ALIASES))
+    return tuple(alias for alias in found if alias)
 
 
 def _property_links(front: FrontMatter, lines: tuple[str, ...]) -> list[Link]:
@@ -94,12 +106,8 @@ def _property_links(front: FrontMatter, lines: tuple[str, ...]) -> list[Link]:
 
 
 def _tags(front: FrontMatter, inline: list[str]) -> tuple[str, ...]:
-    """Return tags once each; a text in the front matter may hold several, a list item is one."""
-    written: list[str] = []
-    for key, texts in front.texts.items():
-        if key.lower() in ("tags", "tag"):
-            is_list = isinstance(front.properties[key], list)
-            written += texts if is_list else _BETWEEN_TAGS.split(texts[0])
+    """Return tags once each."""
+    written = _values(front, ("tags", "tag"), _BETWEEN_TAGS)
     distinct: dict[str, str] = {}
     for tag in [*written, *inline]:
         name = tag.lstrip("#").strip("/")

@@ -23,7 +23,7 @@ _ID_ATTRIBUTE = re.compile(r"[{\s:]#([^\s{}]+)")
 _BAR = re.compile(r"(?<!\\)\|")
 _TABLE_LINE = re.compile(r"\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?")
 _MAX_INLINE = 2_000
-_FOOTNOTE = "^"
+_MAX_NAME = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,10 @@ class Heading:
     title: str
     """Plain text; trailing attributes such as ``{#id .class}`` are taken off."""
     names: tuple[str, ...]
-    """Ids by which links may call it, beside that made of its title."""
+    """Ids by which links may call it, beside that made of its title.
+
+    Where markup stands in it also the source, with ``%20`` for blanks, of which Obsidian makes its links.
+    """
     line_start: int
     line_end: int
     """Later than the start for underlined headings."""
@@ -69,8 +72,6 @@ def read_structure(lines: tuple[str, ...], first_line: int) -> Structure:
     environment: Environment = {}
     tokens = parse_blocks(lines[first_line - 1 :], environment)
     references = environment.get("references", {})
-    for label in [label for label in references if label.startswith(_FOOTNOTE)]:
-        del references[label]
     structure = Structure(references={label: entry["href"] for label, entry in references.items()})
     comments = 0
     for number, token in enumerate(tokens):
@@ -87,7 +88,7 @@ def read_structure(lines: tuple[str, ...], first_line: int) -> Structure:
             structure.blocks.append(Block(line=line, content=token.content))
         elif token.type == "html_block":
             structure.blocks.append(Block(line=line, content=token.content, html=True))
-        elif token.type == "heading_open" and not _ends_in_table(source := tokens[number + 1].content):
+        elif token.type == "heading_open" and not has_table(source := tokens[number + 1].content):
             heading = _heading(token, source, line, environment)
             if token.level == 0:
                 structure.headings.append(heading)
@@ -96,8 +97,8 @@ def read_structure(lines: tuple[str, ...], first_line: int) -> Structure:
     return structure
 
 
-def _ends_in_table(source: str) -> bool:
-    """Tell whether text that is underlined is a table, or ends in one: then the line is none of a heading.
+def has_table(source: str) -> bool:
+    """Tell whether text is a table or ends in one; a line below it is then none of a heading.
 
     A table begins with a row and a line of as many cells of dashes, and runs to the end of the paragraph.
     """
@@ -124,15 +125,19 @@ def _code(token: Token, line: int, lines: tuple[str, ...]) -> CodeBlock:
 
 
 def _heading(token: Token, source: str, line: int, environment: Environment) -> Heading:
-    span = token.map or [0, 1]
+    span, written = token.map or [0, 1], source.split()
     brace = source.rfind("{") if source.endswith("}") else -1
     attributes = ATTRIBUTES.fullmatch(source, brace) if brace >= 0 else None
     if attributes:
         source = source[:brace]
+    title = plain_text(source, environment)
+    names = _ID_ATTRIBUTE.findall(attributes.group()) if attributes else []
+    if len(written) > 1 and written != title.split() and len(source) <= _MAX_NAME:
+        names.append("%20".join(written))
     return Heading(
         level=int(token.tag[1]),
-        title=plain_text(source, environment),
-        names=tuple(_ID_ATTRIBUTE.findall(attributes.group())) if attributes else (),
+        title=title,
+        names=tuple(names),
         line_start=line,
         line_end=line + span[1] - span[0] - 1,
     )

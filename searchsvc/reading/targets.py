@@ -1,7 +1,8 @@
 """The blocks of a note -> its headings with all names that links may call them by.
 
 A link ``#name`` leads not only to headings by their own text: authors put ``<a id="name"></a>`` in front of
-a heading, into it or anywhere below it, and renderers give headings inside quotes and lists an anchor, too.
+a heading, into it or anywhere below it, renderers give headings inside quotes and lists an anchor, too, and
+in Obsidian ``#^name`` leads to the block that ends with ``^name``.
 """
 
 import re
@@ -13,6 +14,7 @@ from dataclasses import replace
 from searchsvc.reading.slugs import slug
 from searchsvc.reading.structure import Heading, Structure
 
+_BLOCK_ID = re.compile(r"(?:^|(?<=[ \t]))(\^[A-Za-z0-9-]{1,200})[ \t]*$", re.MULTILINE)
 _NAMED_TAG = re.compile(
     r"""<[A-Za-z][^<>]{0,500}?\s(?:id|name)\s*=\s*(?:"([^"\s]{1,200})"|'([^'\s]{1,200})'|([^\s"'<>/]{1,200}))"""
 )
@@ -41,7 +43,7 @@ def named_headings(structure: Structure) -> list[Heading]:
 
 
 def _ids(structure: Structure) -> Iterator[tuple[int, str]]:
-    """Yield the ids of HTML elements, each with the place of the heading that it leads to.
+    """Yield the ids of HTML elements and blocks, each with the place of the heading that it leads to.
 
     Elements that stand alone in front of a heading lead to that one.
     """
@@ -49,6 +51,8 @@ def _ids(structure: Structure) -> Iterator[tuple[int, str]]:
     current, waiting = -1, list[str]()
     for block in structure.blocks:
         current = places.get(block.line, current)
+        if "^" in block.content and not block.html:
+            yield from ((current, name) for name in _BLOCK_ID.findall(block.content))
         if "<" in block.content:
             waiting += ["".join(name) for name in _NAMED_TAG.findall(block.content)]
         if waiting and (block.line in places or _TAG.sub("", block.content).strip()):

@@ -176,7 +176,7 @@ class Links(OnFile):
 
     def _line(self, link: Link, path: str) -> int | None:
         found = anchors(self.world.note(path)) if path else []
-        anchor = Anchors(found).find(link.heading, wiki=link.wiki)
+        anchor = Anchors(found).of(link)
         return anchor.line_start if anchor else None
 
     def _matches(self, link: Link, path: str, wanted: dict[str, Any]) -> None:

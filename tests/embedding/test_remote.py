@@ -355,6 +355,22 @@ def test_a_batch_too_large_is_halved_and_nothing_lost(opened):
     assert all(map(is_vector_of, here.embed(texts), texts))
 
 
+@pytest.mark.parametrize(
+    "reply",
+    [
+        Reply(400, {"error": {"message": "batch size is invalid, it should not be larger than 10"}}),
+        Reply(422, {"error": "batch size 32 > maximum allowed batch size 10", "error_type": "Validation"}),
+        Reply(500, {"error": "llama_decode returned -1"}),
+    ],
+)
+def test_how_many_texts_a_server_takes_is_learned(opened, reply):
+    here = opened(lambda request: reply if len(request.texts) > 10 else None, concurrency=1)
+    texts = words(320)
+    assert all(map(is_vector_of, here.embed(texts), texts))
+    assert sum(len(request.texts) > 10 for request in here.server.requests) <= 7
+    assert len(here.server.requests) <= 320 / 8 + 7
+
+
 def test_a_text_that_stays_too_long_is_given_up(opened):
     reply = Reply(500, {"error": {"message": "input (900 tokens) is too large to process"}})
     here = opened(where_text("wide", reply))

@@ -11,6 +11,7 @@ from markdown_it import MarkdownIt
 from searchsvc.reading.asides import aside
 from searchsvc.reading.blocks import parse_blocks
 from searchsvc.reading.decode import split_lines
+from searchsvc.reading.footnotes import footnote
 
 CASES = Path(__file__).parents[1] / "cases"
 LINES = st.sampled_from(
@@ -57,6 +58,8 @@ LINES = st.sampled_from(
         "x = y $$",
         "%%",
         "%% short %%",
+        "[^a]: note",
+        "[^b]:",
     ]
 )
 
@@ -64,6 +67,7 @@ LINES = st.sampled_from(
 STOCK = MarkdownIt("commonmark", {"maxNesting": 200})
 STOCK.core.ruler.enableOnly(["normalize", "block"])
 STOCK.block.ruler.before("fence", "aside", aside, {"alt": ["paragraph", "reference", "blockquote", "list"]})
+STOCK.block.ruler.before("reference", "footnote", footnote, {"alt": ["paragraph", "reference", "blockquote"]})
 READ = ("inline", "heading_open", "html_block", "fence", "code_block", "comment_open", "comment_close")
 
 
@@ -95,7 +99,7 @@ def test_lines_of_every_kind_give_the_same_tokens(text):
 
 
 @settings(max_examples=300)
-@given(st.text(alphabet="ab \n\t>-*_`~#=<[]:1.+|$%\\x0b\u3000", max_size=60))
+@given(st.text(alphabet="ab \n\t>-*_`~#=<[]^:1.+|$%\\x0b\u3000", max_size=60))
 def test_any_characters_give_the_same_tokens(text):
     assert_same(text)
 
