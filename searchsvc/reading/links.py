@@ -40,7 +40,8 @@ _IMG_TAG = re.compile(
 """Quoted values may hold ``>``; where quotes are unbalanced, the first ``>`` is the end."""
 _HTML_TAG = re.compile(r"</?[A-Za-z][^<>]{0,2000}>")
 _ATTRIBUTE = re.compile(r"""(?<![\w\-])(src|alt)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""", re.IGNORECASE)
-_BRACKET = re.compile(r"\\.|[\[\]]", re.DOTALL)
+_BRACKET = re.compile(r"\\.|\[|\]", re.DOTALL)
+"""Each way begins with a sign, for which Python skips all other text; not so with a class of signs."""
 _PLAIN = r"[^\s()\\]|\\\S?"
 _NESTED = rf"\((?:{_PLAIN}|\((?:{_PLAIN}|\((?:{_PLAIN})*+\))*+\))*+\)"
 _TITLE = r""""(?:[^"\\]|\\.)*+"|'(?:[^'\\]|\\.)*+'|\((?:[^()\\]|\\.)*+\)"""
@@ -50,7 +51,7 @@ _DESTINATION = re.compile(
 )
 """Of an inline link; parentheses may be nested three deep, as much as CommonMark asks for."""
 _LABEL = re.compile(r"\[([^\[\]]{0,999})\]")
-_TAG = re.compile(r"""(?<!\S)#([^\s\u2000-\u206f\u2e00-\u2e7f\u3000-\u303f\uff00-\uff0f!-,.:-@\[-^`{-~]+)""")
+_TAG = re.compile(r"""#(?<!\S#)([^\s\u2000-\u206f\u2e00-\u2e7f\u3000-\u303f\uff00-\uff0f!-,.:-@\[-^`{-~]+)""")
 """As Obsidian reads tags: up to a blank or punctuation other than ``_``, ``-`` and ``/``."""
 _LINE_END = re.compile("\n")
 _MAX_LABEL = 999
@@ -107,6 +108,8 @@ def _suffix(target: str) -> str:
 
 
 def _blank(text: str) -> str:
+    if "\n" not in text:
+        return " " * len(text)
     return "\n".join([" " * len(line) for line in text.split("\n")])
 
 
