@@ -24,6 +24,7 @@ from searchsvc.index.postings import build_postings, merge_streams
 from searchsvc.index.profiles import ProfileCard
 from searchsvc.index.records import FIELDS, Batch, BatchBuilder
 from searchsvc.index.segments import lengths_of, mean_lengths
+from searchsvc.index.vocabulary import Vocabulary
 from searchsvc.indexing import make_tokenizer
 from searchsvc.items import Mode, Note, Ranking
 from searchsvc.models import Models
@@ -196,7 +197,7 @@ def time_stages(corpus: Path, step: int, *, stemming: bool) -> StageCosts:
 
 
 def _records(notes: Sequence[Note], tokenizer: Tokenizer) -> Batch:
-    builder = BatchBuilder(tokenizer)
+    builder = BatchBuilder(Vocabulary(tokenizer))
     for note in notes:
         builder.add(note, signature="", digest="", modified=0.0)
     return builder.finish()

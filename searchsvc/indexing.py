@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from multiprocessing.context import SpawnContext, SpawnProcess
 from multiprocessing.process import BaseProcess
-from types import MappingProxyType, ModuleType
+from types import ModuleType
 from typing import Any, Protocol
 
 from searchsvc.config import Config, Root
@@ -29,6 +29,7 @@ from searchsvc.index.build import Writer
 from searchsvc.index.catalog import NoteRow
 from searchsvc.index.faults import faults
 from searchsvc.index.records import Batch, BatchBuilder, Touched
+from searchsvc.index.vocabulary import Vocabulary
 from searchsvc.items import Note, Problem
 from searchsvc.reading.access import Place, read_bytes
 from searchsvc.reading.ignore import IgnoreRules
@@ -105,7 +106,9 @@ def update_notes(writer: Writer, root: Root, config: Config, paths: Sequence[str
     """Bring only these notes up to date, for an answer that found them changed."""
     known = {row.path: row for row in writer.catalog.notes().values() if row.path in paths}
     rules = IgnoreRules(root.path, config)
-    batch, problems = read_batch(root, config, [path for path in paths if not rules.hides(path)], known)
+    vocabulary = Vocabulary(make_tokenizer(config.stemming))
+    shown = [path for path in paths if not rules.hides(path)]
+    batch, problems = read_batch(root, config, shown, known, vocabulary)
     portion = _Portion([batch], list(paths), problems, is_last=True)
     if portion.replaced:
         portion.commit(writer, known)
@@ -233,7 +236,7 @@ def _reader(config: Config, size: int) -> Iterator[_Reader]:
         for chunk in chunks:
             paths = [entry.path for entry in chunk]
             mine = {path: known[path] for path in paths if path in known}
-            jobs.append((chunk, pool.submit(read_batch, root, config, paths, mine)))
+            jobs.append((chunk, pool.submit(_read_in_worker, root, config, paths, mine)))
             # Few ahead, or results would pile up when committing is slower than reading.
             if len(jobs) > 2 * workers:
                 first, job = jobs.popleft()
@@ -255,8 +258,9 @@ def _reader(config: Config, size: int) -> Iterator[_Reader]:
 def _read_here(
     root: Root, config: Config, chunks: Iterable[list[FileEntry]], known: Known
 ) -> Iterator[_Result]:
+    vocabulary = Vocabulary(make_tokenizer(config.stemming))
     for chunk in chunks:
-        yield chunk, read_batch(root, config, [entry.path for entry in chunk], known)
+        yield chunk, read_batch(root, config, [entry.path for entry in chunk], known, vocabulary)
 
 
 class _Process(SpawnProcess):
@@ -310,13 +314,13 @@ def _collector_paused() -> Iterator[None]:
 
 @_collector_paused()
 def read_batch(
-    root: Root, config: Config, paths: Sequence[str], known: Known = MappingProxyType({})
+    root: Root, config: Config, paths: Sequence[str], known: Known, vocabulary: Vocabulary
 ) -> tuple[Batch, list[Problem]]:
     """Read and tokenise notes; what cannot be read becomes a problem, what is gone is left out.
 
     A note whose content is as ``known`` is only marked as touched.
     """
-    builder, problems = BatchBuilder(make_tokenizer(config.stemming)), list[Problem]()
+    builder, problems = BatchBuilder(vocabulary), list[Problem]()
     touched = []
     for path in paths:
         try:
@@ -338,6 +342,17 @@ def read_batch(
     batch = builder.finish()
     batch.touched += touched
     return batch, problems
+
+
+def _read_in_worker(
+    root: Root, config: Config, paths: Sequence[str], known: Known
+) -> tuple[Batch, list[Problem]]:
+    return read_batch(root, config, paths, known, _worker_vocabulary(config.stemming))
+
+
+@cache
+def _worker_vocabulary(stemming: bool) -> Vocabulary:
+    return Vocabulary(make_tokenizer(stemming))
 
 
 def _settled(root: Root, path: str) -> os.stat_result:

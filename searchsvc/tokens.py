@@ -84,7 +84,6 @@ languages of these scripts share enough endings to gain by it."""
 _MAX_WORD = 80
 _MAX_REMEMBERED = 32
 _MAX_SEEN = 500_000
-_MAX_PIECES = 200_000
 _MAX_QUERY = 10_000
 _PLAIN_WORD = re.compile(rf"[^\W_{_UNSPACED}]+")
 
@@ -118,7 +117,6 @@ class Tokenizer:
     def __init__(self, *, stemming: bool = True) -> None:
         self._stem = _stem_of_script() if stemming else str
         self._seen: dict[str, tuple[str, ...]] = {}
-        self._pieces: dict[str, tuple[str, ...]] = {}
         self.settings = settings_of(stemming=stemming)
         """Changes whenever the same text would give other terms."""
 
@@ -137,19 +135,12 @@ class Tokenizer:
                 self._seen[word] = found
         return found
 
-    def topic_terms(self, piece: str) -> tuple[str, ...]:
-        """Return the terms, without stop words, of one of the pieces of a text between its blanks.
+    def topic_terms(self, text: str) -> list[str]:
+        """Return the terms of a text without stop words.
 
-        No word spans a blank, so those of its pieces are the terms of a text.
+        No word spans a blank, so those of its pieces between blanks are the terms of a text.
         """
-        found = self._pieces.get(piece)
-        if found is None:
-            found = tuple([term for term in self.terms(piece) if term not in STOP_WORDS])
-            if len(self._pieces) >= _MAX_PIECES:
-                self._pieces.clear()
-            if len(piece) <= _MAX_REMEMBERED:
-                self._pieces[piece] = found
-        return found
+        return [term for term in self.terms(text) if term not in STOP_WORDS]
 
     def query_terms(self, text: str) -> list[tuple[str, str]]:
         """Return the terms of a question in order, each with the word it was written as.
@@ -341,7 +332,7 @@ def cost(text: str) -> int:
     signs = len(data) - len(data.translate(None, _SIGN_BYTES))
     wide = len(data) - len(data.translate(None, _WIDE))
     letters = len(data) - digits - signs - wide
-    opaque = sum(_opaque_lengths(data))
+    opaque = sum(_opaque_lengths(data)) if digits else 0  # none is without digits
     return math.ceil(letters / 4.4 + signs * 0.62 + digits * 0.5 + wide / 2.6 + opaque * 0.4)
 
 

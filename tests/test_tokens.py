@@ -172,11 +172,3 @@ def test_terms_of_pieces_are_those_of_the_text_without_stop_words(text):
     expected = [term for term in tokenizer.terms(text) if term not in STOP_WORDS]
     for _ in range(2):
         assert [term for piece in text.split() for term in tokenizer.topic_terms(piece)] == expected
-
-
-def test_pieces_are_forgotten_when_they_are_too_many(monkeypatch):
-    monkeypatch.setattr("searchsvc.tokens._MAX_PIECES", 2)
-    tokenizer = Tokenizer()
-    for _ in range(2):
-        found = [tokenizer.topic_terms(piece) for piece in ("red", "green", "the", "blue", "x" * 50)]
-        assert found == [("red",), ("green",), (), ("blue",), ("x" * 50,)]

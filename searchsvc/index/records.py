@@ -8,15 +8,15 @@ import json
 from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
 
 from searchsvc.index.postings import Field, Stream
+from searchsvc.index.vocabulary import Vocabulary
 from searchsvc.items import Metadata, Note, Section
 from searchsvc.languages import CODES, language_of
-from searchsvc.tokens import Tokenizer, cost
+from searchsvc.tokens import cost
 
 FIELDS: dict[str, Field] = {
     "title": Field(weight=1.2, b=0.6),
@@ -92,11 +92,10 @@ class Batch:
 class BatchBuilder:
     """Collects notes into a batch with a vocabulary of its own."""
 
-    def __init__(self, tokenizer: Tokenizer) -> None:
-        self._tokenizer = tokenizer
-        self._ids = _Ids()
-        self._pieces = _Pieces(tokenizer, self._ids)
-        self._terms = array("i")
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        """``vocabulary`` may have served other batches; one batch at a time uses it."""
+        self._vocabulary = vocabulary
+        self._terms = bytearray()
         self._bounds = array("q", [0])
         self._notes: list[NoteRecord] = []
 
@@ -115,53 +114,17 @@ class BatchBuilder:
             for link in note.links
         )
         self._notes.append(NoteRecord(note.path, note.aliases, row, sections, links))
-        labels: dict[str, list[int]] = {}
+        title, aliases, file, properties = map(self._vocabulary.label_ids, _labels(note))
         for section in note.sections:
-            for text, is_label in _field_texts(note, section):
-                # Titles, names and properties are the same in every section of the note.
-                ids = labels.get(text) if is_label else self._body_ids(text)
-                if ids is None:
-                    ids = labels[text] = self._body_ids(text) or self._stop_word_ids(text)
-                self._terms.extend(ids)
+            heading, above = map(self._vocabulary.label_ids, _headings(note, section))
+            body = self._vocabulary.topic_ids(note.prose(section.body_start, section.line_end))
+            for packed in (title, aliases, heading, above, file, properties, body):  # as in ``FIELDS``
+                self._terms += packed
                 self._bounds.append(len(self._terms))
-
-    def _body_ids(self, text: str) -> list[int]:
-        """Return the ids of the terms of a text in order, without stop words."""
-        return list(chain.from_iterable(map(self._pieces.__getitem__, text.split())))
-
-    def _stop_word_ids(self, text: str) -> list[int]:
-        """Return the ids of all terms: of a title that has nothing but stop words."""
-        return [self._ids[term] for term in self._tokenizer.terms(text)]
 
     def finish(self) -> Batch:
         """Return everything added so far."""
-        terms = np.frombuffer(self._terms, dtype=np.int32) if self._terms else np.empty(0, np.int32)
-        bounds = np.frombuffer(self._bounds, dtype=np.int64)
-        return Batch(self._notes, Stream(list(self._ids), terms, bounds))
-
-
-class _Ids(dict[str, int]):
-    """Numbers terms as they come."""
-
-    def __missing__(self, term: str) -> int:
-        number = self[term] = len(self)
-        return number
-
-
-class _Pieces(dict[str, tuple[int, ...]]):
-    """Ids of the terms, without stop words, of each piece of text between blanks.
-
-    Most pieces repeat, and a look-up takes a fraction of the time of a pattern.
-    """
-
-    def __init__(self, tokenizer: Tokenizer, ids: _Ids) -> None:
-        self._tokenizer = tokenizer
-        self._ids = ids
-
-    def __missing__(self, piece: str) -> tuple[int, ...]:
-        ids = self._ids
-        found = self[piece] = tuple([ids[term] for term in self._tokenizer.topic_terms(piece)])
-        return found
+        return Batch(self._notes, self._vocabulary.stream(self._terms, self._bounds))
 
 
 def context_of(title: str, heading_path: Iterable[str]) -> str:
@@ -174,30 +137,32 @@ def context_of(title: str, heading_path: Iterable[str]) -> str:
 
 def passage_text(section: Section, text: str) -> str:
     """Return what is embedded of a section beside its context: its own text without the heading."""
-    body = text.split("\n")[section.body_start - section.line_start :]
-    return "\n".join(body) if any(line.strip() for line in body) else section.title
+    heading_lines = section.body_start - section.line_start
+    *heading, body = text.split("\n", heading_lines)
+    return body if len(heading) == heading_lines and body.strip() else section.title
 
 
-def _field_texts(note: Note, section: Section) -> Iterable[tuple[str, bool]]:
-    """Return the text of each field, in the order of ``FIELDS``, and whether it is a label.
+def _labels(note: Note) -> tuple[str, str, str, str]:
+    """Return what all sections of a note are called by: title, aliases, file name, properties."""
+    folders, _, name = note.path.rpartition("/")
+    more = {key: value for key, value in note.properties.items() if key.lower() != "title"}
+    properties = " ".join(_strings(more))[:_MAX_PROPERTIES]
+    return (
+        note.title,
+        " / ".join(note.aliases),
+        f"{folders.replace('/', ' / ')} / {name.rsplit('.', 1)[0]}",
+        " ".join([properties, *note.tags]),
+    )
 
-    Of a label of stop words only, such as a title "To be or not to be", the stop words count.
+
+def _headings(note: Note, section: Section) -> tuple[str, str]:
+    """Return the own heading of a section, and those above it.
 
     The note's title belongs to every section; a title heading is not weighed as a heading again, or
     the introduction of a note would beat the section that answers.
     """
     own = "" if section.level <= 1 and section.title == note.title else section.title
-    above = " / ".join(title for title in section.heading_path[:-1] if title != note.title)
-    folders, _, name = note.path.rpartition("/")
-    more = {key: value for key, value in note.properties.items() if key.lower() != "title"}
-    properties = " ".join(_strings(more))[:_MAX_PROPERTIES]
-    yield note.title, True
-    yield " / ".join(note.aliases), True
-    yield own, True
-    yield above, True
-    yield f"{folders.replace('/', ' / ')} / {name.rsplit('.', 1)[0]}", True
-    yield " ".join([properties, *note.tags]), True
-    yield note.prose(section.body_start, section.line_end), False
+    return own, " / ".join(title for title in section.heading_path[:-1] if title != note.title)
 
 
 def _strings(value: object) -> Iterable[str]:

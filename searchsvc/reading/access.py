@@ -113,7 +113,7 @@ def read_bytes(place: Place, config: Config, max_bytes: int = 0) -> bytes:
     """
     limit = max_bytes or config.max_file_bytes
     flags = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0)
-    file = str(place.file)
+    file = os.path.join(place.root.path, place.path)
     try:
         number = os.open(file, flags | getattr(os, "O_NONBLOCK", 0))
         with open(number, "rb") as stream:

@@ -41,7 +41,8 @@ _IMG_TAG = re.compile(
 """Quoted values may hold ``>``; where quotes are unbalanced, the first ``>`` is the end."""
 _HTML_TAG = re.compile(r"</?[A-Za-z][^<>]{0,2000}>")
 _ATTRIBUTE = re.compile(r"""(?<![\w\-])(src|alt)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""", re.IGNORECASE)
-_BRACKET = re.compile(r"\\.|[\[\]]", re.DOTALL)
+_BRACKET = re.compile(r"\\.|\[|\]", re.DOTALL)
+"""Each way begins with a sign, for which Python skips all other text; not so with a class of signs."""
 _PLAIN = r"[^\s()\\]|\\\S?"
 _NESTED = rf"\((?:{_PLAIN}|\((?:{_PLAIN}|\((?:{_PLAIN})*+\))*+\))*+\)"
 _TITLE = r""""(?:[^"\\]|\\.)*+"|'(?:[^'\\]|\\.)*+'|\((?:[^()\\]|\\.)*+\)"""
@@ -51,10 +52,8 @@ _DESTINATION = re.compile(
 )
 """Of an inline link; parentheses may be nested three deep, as much as CommonMark asks for."""
 _LABEL = re.compile(r"\[([^\[\]]{0,999})\]")
-_TAGS = re.compile(
-    r"""(?:(?<!\S)|(?<=[*_])|(?<=~~)|(?<===))"""
-    r"""((?:#[^\s\u2000-\u206f\u2e00-\u2e7f\u3000-\u303f\uff00-\uff0f!-,.:-@\[-^`{-~]+)+)"""
-)
+_TAG_NAME = r"[^\s\u2000-\u206f\u2e00-\u2e7f\u3000-\u303f\uff00-\uff0f!-,.:-@\[-^`{-~]+"
+_TAGS = re.compile(rf"#(?:(?<!\S#)|(?<=[*_]#)|(?<=~~#)|(?<===#)){_TAG_NAME}(?:#{_TAG_NAME})*")
 """As Obsidian reads tags: after a blank, a mark of emphasis or another tag, up to a blank or punctuation
 other than ``_``, ``-`` and ``/``."""
 _FORMULA = re.compile(
@@ -117,6 +116,8 @@ def _suffix(target: str) -> str:
 
 
 def _blank(text: str) -> str:
+    if "\n" not in text:
+        return " " * len(text)
     return "\n".join([" " * len(line) for line in text.split("\n")])
 
 
@@ -223,7 +224,7 @@ class _Scan:
         names: list[str] = []
         for run in _TAGS.finditer(text):
             is_emphasis = text[run.start() - 1 : run.start()] == "_"
-            names += run[1].rstrip("_").split("#") if is_emphasis else run[1].split("#")
+            names += (run[0].rstrip("_") if is_emphasis else run[0]).split("#")
         names = [name.strip("/") for name in names]
         return [name for name in names if name and not name.isdigit()]
 

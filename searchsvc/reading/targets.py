@@ -47,15 +47,18 @@ def _ids(structure: Structure) -> Iterator[tuple[int, str]]:
 
     Elements that stand alone in front of a heading lead to that one.
     """
-    places = {heading.line_start: place for place, heading in enumerate(structure.headings)}
-    current, waiting = -1, list[str]()
+    starts = [heading.line_start for heading in structure.headings]
+    waiting = list[str]()
     for block in structure.blocks:
-        current = places.get(block.line, current)
         if "^" in block.content and not block.html:
-            yield from ((current, name) for name in _BLOCK_ID.findall(block.content))
+            place = bisect_right(starts, block.line) - 1
+            yield from ((place, name) for name in _BLOCK_ID.findall(block.content))
         if "<" in block.content:
             waiting += ["".join(name) for name in _NAMED_TAG.findall(block.content)]
-        if waiting and (block.line in places or _TAG.sub("", block.content).strip()):
-            yield from ((current, name) for name in waiting)
-            waiting.clear()
-    yield from ((current, name) for name in waiting)
+        if waiting:
+            place = bisect_right(starts, block.line) - 1
+            is_heading = place >= 0 and starts[place] == block.line
+            if is_heading or _TAG.sub("", block.content).strip():
+                yield from ((place, name) for name in waiting)
+                waiting.clear()
+    yield from ((len(starts) - 1, name) for name in waiting)

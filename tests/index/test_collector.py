@@ -6,6 +6,8 @@ import pytest
 
 from searchsvc import indexing
 from searchsvc.index.records import Batch
+from searchsvc.index.vocabulary import Vocabulary
+from searchsvc.indexing import make_tokenizer
 from searchsvc.items import Note, Problem
 
 
@@ -18,7 +20,7 @@ def was_on(request):
 
 
 def read(world) -> tuple[Batch, list[Problem]]:
-    return indexing.read_batch(world.root, world.config, ["a.md"])
+    return indexing.read_batch(world.root, world.config, ["a.md"], {}, Vocabulary(make_tokenizer(True)))
 
 
 def test_it_rests_while_notes_are_read_and_no_longer(world, monkeypatch, was_on):
