@@ -308,16 +308,18 @@ class _Scan:
 
     def _item(self, opening: int, closing: int, end: int, destination: str) -> Link | Image | None:
         inside, line = self.source[opening + 1 : min(closing, opening + _MAX_LABEL)], self._line(opening)
-        if self._is_image(opening):
-            return self._image(destination, inside, opening - 1, end)
-        if _EXTERNAL.match(destination):
-            return None
         path, _, fragment = destination.partition("#")
         path = unquote(path.partition("?")[0])
+        is_external, is_embed = bool(_EXTERNAL.match(destination)), self._is_image(opening)
+        if is_embed and (is_external or _suffix(path) not in NOTE_SUFFIXES):
+            return self._image(destination, inside, opening - 1, end)
+        if is_external:
+            return None
         if is_attachment(path, wiki=False) or not (path or fragment):
             return None
         heading, block = _fragment(unquote(fragment))
-        return Link(target=path, heading=heading, block=block, text=plain_text(inside), line=line)
+        text = plain_text(inside)
+        return Link(target=path, heading=heading, block=block, text=text, line=line, embed=is_embed)
 
 
 def _fragment(text: str) -> tuple[str, str]:
