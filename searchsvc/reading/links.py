@@ -92,7 +92,8 @@ def read_references(structure: Structure, *, signs: tuple[str, ...] = _SIGNS) ->
         if not any(sign in content for sign in signs):
             continue
         if not block.html:
-            content = _blank_formulas(_blank_between(_blank_code(content), "%%", "%%"))
+            content = _blank_between(_blank_between(_blank_code(content), "%%", "%%"), "{/*", "*/}")
+            content = _blank_formulas(content)
         content = _blank_between(content, "<!--", "-->")
         _Scan(block.content, content, block.line, structure.references, found).run(html=block.html)
     return found
