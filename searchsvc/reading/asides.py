@@ -1,9 +1,9 @@
 """A block rule for markdown-it-py: formulas between lines of ``$$``, comments between those of ``%%``.
 
-And comments of MDX, from ``{/*`` to ``*/}``. CommonMark knows none of them; Obsidian, Pandoc and GitHub draw
-the first, Obsidian (https://help.obsidian.md/syntax) and Docusaurus hide the others. What looks like a heading
-in them is none: a lone ``=`` in a formula, the data that plugins keep at the end of a note. What is opened and
-never closed is text.
+And comments of MDX, from ``{/*`` to ``*/}``. CommonMark knows none of them; Obsidian, Pandoc and GitHub
+draw the first, Obsidian (https://help.obsidian.md/syntax) and Docusaurus hide the others. What looks like a
+heading in them is none: a lone ``=`` in a formula, the data that plugins keep at the end of a note. What is
+opened and never closed is text.
 """
 
 from markdown_it.rules_block import StateBlock

@@ -30,7 +30,9 @@ _CODE_SUFFIXES = frozenset(
 )
 """A path that ends so is no note; a name may well be one: ``[[Node.js]]``."""
 _IMAGE_SUFFIXES = frozenset(".avif .bmp .gif .jpeg .jpg .png .svg .tif .tiff .webp .heic .ico".split())
-_WIKILINK = re.compile(r"(!?)\[\[(?!\[)((?:[^\[\]\n]|\[[^\[\]\n]{0,200}\]|\[(?!\[)|\](?!\])){1,1000}+)\]\]")
+_WIKILINK = re.compile(
+    r"(!?)\[\[(?!\[)((?:[^\[\]\n]{1,1000}+|\[[^\[\]\n]{0,200}\]|\[(?!\[)|\](?!\])){1,20}+)\]\]"
+)
 """Single brackets may stand in it, as in ``[[Note|a [b]]]``."""
 _ALIAS_BAR = re.compile(r"\\?\|")
 _EXTERNAL = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:|//|\\")
@@ -51,10 +53,8 @@ _DESTINATION = re.compile(
 )
 """Of an inline link; parentheses may be nested three deep, as much as CommonMark asks for."""
 _LABEL = re.compile(r"\[([^\[\]]{0,999})\]")
-_TAGS = re.compile(
-    r"""(?:(?<!\S)|(?<=[*_])|(?<=~~)|(?<===))"""
-    r"""((?:#[^\s\u2000-\u206f\u2e00-\u2e7f\u3000-\u303f\uff00-\uff0f!-,.:-@\[-^`{-~]+)+)"""
-)
+_TAG_SIGNS = r"[^\s\u2000-\u206f\u2e00-\u2e7f\u3000-\u303f\uff00-\uff0f!-,.:-@\[-^`{-~]+"
+_TAGS = re.compile(rf"#(?:(?<!\S#)|(?<=[*_]#)|(?<=~~#)|(?<===#))({_TAG_SIGNS}(?:#{_TAG_SIGNS})*)")
 """As Obsidian reads tags: after a blank, a mark of emphasis or another tag, up to a blank or punctuation
 other than ``_``, ``-`` and ``/``."""
 _FORMULA = re.compile(
