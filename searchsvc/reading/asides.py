@@ -1,22 +1,23 @@
-"""A block rule for markdown-it-py: formulas between lines of ``$$`` and comments between lines of ``%%``.
+"""A block rule for markdown-it-py: formulas between lines of ``$$``, comments between those of ``%%``.
 
-CommonMark knows neither; Obsidian, Pandoc and GitHub draw the one, Obsidian hides the other
-(https://help.obsidian.md/syntax). What looks like a heading in them is none: a lone ``=`` in a formula,
-the data that plugins keep at the end of a note. What is opened and never closed is text.
+And comments of MDX, from ``{/*`` to ``*/}``. CommonMark knows none of them; Obsidian, Pandoc and GitHub
+draw the first, Obsidian (https://help.obsidian.md/syntax) and Docusaurus hide the others. What looks like a
+heading in them is none: a lone ``=`` in a formula, the data that plugins keep at the end of a note. What is
+opened and never closed is text.
 """
 
 from markdown_it.rules_block import StateBlock
 
 _FORMULA = "$$"
-_COMMENT = "%%"
-_MARKS = (_FORMULA, _COMMENT)
+_CLOSING = {_FORMULA: _FORMULA, "%%": "%%", "{/*": "*/}"}
+_OPENING = tuple(_CLOSING)
 
 
 def aside(state: StateBlock, start_line: int, end_line: int, silent: bool) -> bool:
     """Add a formula as one token, and a comment as the blocks in it between two tokens."""
-    if not state.src.startswith(_MARKS, state.bMarks[start_line] + state.tShift[start_line]):
+    if not state.src.startswith(_OPENING, state.bMarks[start_line] + state.tShift[start_line]):
         return False
-    mark = _line(state, start_line)[:2]
+    mark = next(mark for mark in _OPENING if _line(state, start_line).startswith(mark))
     last = None if state.is_code_block(start_line) else _closing_line(state, mark, start_line, end_line)
     if last is None or silent:
         return last is not None
@@ -33,17 +34,17 @@ def aside(state: StateBlock, start_line: int, end_line: int, silent: bool) -> bo
 
 
 def _closing_line(state: StateBlock, mark: str, start_line: int, end_line: int) -> int | None:
-    """Return the line that ends with the mark which a line begins with; a formula holds no blank line.
+    """Return the line that ends what a line begins with a mark; a formula holds no blank line.
 
     How far was looked in vain is remembered, so that many opening lines are not each looked from.
     """
-    key = f"not closed: {mark}"
-    if mark in _line(state, start_line)[len(mark) :] or start_line < state.env.get(key, -1):
+    key, closing = f"not closed: {mark}", _CLOSING[mark]
+    if closing in _line(state, start_line)[len(mark) :] or start_line < state.env.get(key, -1):
         return None
     line = start_line + 1
     while line < end_line and state.sCount[line] >= state.blkIndent:
         text = _line(state, line)
-        if text.endswith(mark) and text.count(mark) == 1:
+        if text.endswith(closing) and text.count(closing) == 1:
             return line
         if mark == _FORMULA and not text:
             break

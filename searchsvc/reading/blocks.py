@@ -50,6 +50,7 @@ _INTERRUPTING: dict[str, tuple[_Rule, ...]] = {
     "#": (heading,),
     "$": (aside,),
     "%": (aside,),
+    "{": (aside,),
     "[": (footnote,),
 }
 """What may begin with a character, also in the middle of a paragraph, in stock order."""

@@ -30,7 +30,9 @@ _CODE_SUFFIXES = frozenset(
 )
 """A path that ends so is no note; a name may well be one: ``[[Node.js]]``."""
 _IMAGE_SUFFIXES = frozenset(".avif .bmp .gif .jpeg .jpg .png .svg .tif .tiff .webp .heic .ico".split())
-_WIKILINK = re.compile(r"(!?)\[\[(?!\[)((?:[^\[\]\n]|\[[^\[\]\n]{0,200}\]|\[(?!\[)|\](?!\])){1,1000}+)\]\]")
+_WIKILINK = re.compile(
+    r"(!?)\[\[(?!\[)((?:[^\[\]\n]{1,1000}+|\[[^\[\]\n]{0,200}\]|\[(?!\[)|\](?!\])){1,20}+)\]\]"
+)
 """Single brackets may stand in it, as in ``[[Note|a [b]]]``."""
 _ALIAS_BAR = re.compile(r"\\?\|")
 _EXTERNAL = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:|//|\\")
@@ -52,8 +54,8 @@ _DESTINATION = re.compile(
 )
 """Of an inline link; parentheses may be nested three deep, as much as CommonMark asks for."""
 _LABEL = re.compile(r"\[([^\[\]]{0,999})\]")
-_TAG_NAME = r"[^\s\u2000-\u206f\u2e00-\u2e7f\u3000-\u303f\uff00-\uff0f!-,.:-@\[-^`{-~]+"
-_TAGS = re.compile(rf"#(?:(?<!\S#)|(?<=[*_]#)|(?<=~~#)|(?<===#)){_TAG_NAME}(?:#{_TAG_NAME})*")
+_TAG_SIGNS = r"[^\s\u2000-\u206f\u2e00-\u2e7f\u3000-\u303f\uff00-\uff0f!-,.:-@\[-^`{-~]+"
+_TAGS = re.compile(rf"#(?:(?<!\S#)|(?<=[*_]#)|(?<=~~#)|(?<===#))({_TAG_SIGNS}(?:#{_TAG_SIGNS})*)")
 """As Obsidian reads tags: after a blank, a mark of emphasis or another tag, up to a blank or punctuation
 other than ``_``, ``-`` and ``/``."""
 _FORMULA = re.compile(
@@ -91,7 +93,8 @@ def read_references(structure: Structure, *, signs: tuple[str, ...] = _SIGNS) ->
         if not any(sign in content for sign in signs):
             continue
         if not block.html:
-            content = _blank_formulas(_blank_between(_blank_code(content), "%%", "%%"))
+            content = _blank_between(_blank_between(_blank_code(content), "%%", "%%"), "{/*", "*/}")
+            content = _blank_formulas(content)
         content = _blank_between(content, "<!--", "-->")
         _Scan(block.content, content, block.line, structure.references, found).run(html=block.html)
     return found
@@ -224,7 +227,7 @@ class _Scan:
         names: list[str] = []
         for run in _TAGS.finditer(text):
             is_emphasis = text[run.start() - 1 : run.start()] == "_"
-            names += (run[0].rstrip("_") if is_emphasis else run[0]).split("#")
+            names += (run[1].rstrip("_") if is_emphasis else run[1]).split("#")
         names = [name.strip("/") for name in names]
         return [name for name in names if name and not name.isdigit()]
 
@@ -309,16 +312,18 @@ class _Scan:
 
     def _item(self, opening: int, closing: int, end: int, destination: str) -> Link | Image | None:
         inside, line = self.source[opening + 1 : min(closing, opening + _MAX_LABEL)], self._line(opening)
-        if self._is_image(opening):
-            return self._image(destination, inside, opening - 1, end)
-        if _EXTERNAL.match(destination):
-            return None
         path, _, fragment = destination.partition("#")
         path = unquote(path.partition("?")[0])
+        is_external, is_embed = bool(_EXTERNAL.match(destination)), self._is_image(opening)
+        if is_embed and (is_external or _suffix(path) not in NOTE_SUFFIXES):
+            return self._image(destination, inside, opening - 1, end)
+        if is_external:
+            return None
         if is_attachment(path, wiki=False) or not (path or fragment):
             return None
         heading, block = _fragment(unquote(fragment))
-        return Link(target=path, heading=heading, block=block, text=plain_text(inside), line=line)
+        text = plain_text(inside)
+        return Link(target=path, heading=heading, block=block, text=text, line=line, embed=is_embed)
 
 
 def _fragment(text: str) -> tuple[str, str]:

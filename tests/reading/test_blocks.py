@@ -58,6 +58,8 @@ LINES = st.sampled_from(
         "x = y $$",
         "%%",
         "%% short %%",
+        "{/* hidden",
+        "there */}",
         "[^a]: note",
         "[^b]:",
     ]
