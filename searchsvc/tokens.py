@@ -52,7 +52,7 @@ _HUMP = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
 _SIGNED_NAME = re.compile(r"(?:.*[.\-_:/])?(\w{1,2}(?:\+\+|#))")
 _VERSION = re.compile(r"[vV](\d+(?:\.\d+)+)")
 _JOINED = re.compile("[:/]")
-_POSSESSIVE = re.compile(r"['’]s$")
+_POSSESSIVE = ("'s", "’s")
 _DATA_URI = re.compile(r"data:[\w.+/-]{1,100};base64,[A-Za-z0-9+/=]+")
 _ACCENT = re.compile("[\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670]")
 _LETTERS = str.maketrans(
@@ -155,8 +155,9 @@ class Tokenizer:
         return joined
 
     def _analyse(self, chunk: str, *, query: bool) -> tuple[str, ...]:
-        chunk = _POSSESSIVE.sub("", chunk)
-        if not _UNSPACED_RUN.search(chunk):
+        if chunk.endswith(_POSSESSIVE):
+            chunk = chunk[:-2]
+        if chunk.isascii() or not _UNSPACED_RUN.search(chunk):
             return self._words(chunk)
         terms: list[str] = []
         for run in _SCRIPT_RUN.findall(chunk):
@@ -175,7 +176,7 @@ class Tokenizer:
             return tuple(t for piece in _SEPARATOR.split(chunk) for t in self._words(piece[:_MAX_WORD]))
         if chunk.isalpha() and chunk.islower():
             return (self._stem(fold(chunk)),)
-        signed = _SIGNED_NAME.fullmatch(chunk)
+        signed = _SIGNED_NAME.fullmatch(chunk) if chunk.endswith(("+", "#")) else None
         if signed and signed.group(1) == chunk:
             return (fold(chunk),)
         parts: list[str] = []
