@@ -58,7 +58,6 @@ _GROUPED_DIGITS = re.compile(r"\d+(?:-\d+)+")
 _MIN_GROUPED = 7
 """Digits of a date, a telephone number or an ISBN, which are also written without hyphens."""
 _ENTITY = re.compile(r"&(?:[A-Za-z][A-Za-z0-9]{1,31}|#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6});")
-_POSSESSIVE = re.compile(r"['’]s$")
 _DATA_URI = re.compile(r"data:[\w.+/-]{1,100};base64,[A-Za-z0-9+/=]+")
 _ACCENT = re.compile("(?!(?<=\u0438)\u0306)[\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670]")
 """Not the breve of the Cyrillic short i, a letter of its own that endings are told by."""
@@ -158,7 +157,7 @@ class Tokenizer:
 
     def written(self, term: str, word: str) -> str:
         """Return the part of a word of a question that one of its terms stands for, as it was written."""
-        for run in _SCRIPT_RUN.findall(_POSSESSIVE.sub("", word)):
+        for run in _SCRIPT_RUN.findall(word.removesuffix("'s").removesuffix("’s")):
             pieces = _SEPARATOR.split(run)
             parts: list[str] = [*pieces, *(hump for piece in pieces for hump in _HUMP.findall(piece)), run]
             for part in filter(None, parts):
@@ -183,9 +182,10 @@ class Tokenizer:
         return joined
 
     def _analyse(self, chunk: str, *, query: bool) -> tuple[str, ...]:
-        chunk = _POSSESSIVE.sub("", chunk)
-        if not chunk.isascii():
-            chunk = chunk.translate(_DIGIT_VALUES)
+        chunk = chunk.removesuffix("'s").removesuffix("’s")
+        if chunk.isascii():
+            return self._words(chunk)
+        chunk = chunk.translate(_DIGIT_VALUES)
         if not _UNSPACED_RUN.search(chunk):
             return self._words(chunk)
         terms: list[str] = []
@@ -209,7 +209,7 @@ class Tokenizer:
         if stamp:
             pieces = (*map(self._words, stamp.groups()), (fold(chunk),))
             return tuple(dict.fromkeys(term for terms in pieces for term in terms))
-        signed = _SIGNED_NAME.fullmatch(chunk)
+        signed = _SIGNED_NAME.fullmatch(chunk) if chunk.endswith(("+", "#")) else None
         if signed and signed.group(1) == chunk:
             return (fold(chunk),)
         parts: list[str] = []

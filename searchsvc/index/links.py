@@ -149,13 +149,18 @@ class Anchors:
         self._by_comparable: dict[str, int] = {}
         self._by_words: dict[str, int] = {}
         self._by_anchor: dict[str, int] = {}
-        for place, item in enumerate(anchors):
+        self._is_named = False
+
+    def _name(self) -> None:
+        """Note what each section is called; most links lead to a note and need no names."""
+        self._is_named = True
+        for place, item in enumerate(self._all):
             if item.level:
                 self._by_text.setdefault(_folded(item.title), place)
                 self._by_comparable.setdefault(comparable(item.title), place)
                 self._by_words.setdefault(_words(item.title), place)
                 self._by_anchor.setdefault(_spelled(item.anchor), place)
-        for place, item in enumerate(anchors):
+        for place, item in enumerate(self._all):
             for name in item.custom_anchor.split():
                 self._by_anchor.setdefault(_spelled(name).lower(), place)
                 if "%20" in name:
@@ -172,6 +177,8 @@ class Anchors:
         """
         if not fragment:
             return self._all[0] if self._all else None
+        if not self._is_named:
+            self._name()
         by_anchor = self._by_anchor.get(_spelled(fragment).lower())
         by_text = self._by_text.get(_folded(fragment), self._by_comparable.get(comparable(fragment)))
         first, second = (by_text, by_anchor) if wiki else (by_anchor, by_text)

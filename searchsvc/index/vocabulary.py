@@ -31,7 +31,8 @@ class Vocabulary:
 
     def label_ids(self, text: str) -> bytes:
         """Return the same of a label, such as a title; of one of stop words only, all its terms count."""
-        return self.topic_ids(text) or self._ids.packed(self._tokenizer.terms(text))
+        found = self.topic_ids(text)
+        return found if found or not text else self._ids.packed(self._tokenizer.terms(text))
 
     def stream(self, packed: bytearray, bounds: Sequence[int]) -> Stream:
         """Return cells of packed numbers, given by the bytes where they start, with their own vocabulary.
