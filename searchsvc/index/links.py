@@ -152,7 +152,9 @@ class Anchors:
         self._is_named = False
 
     def _name(self) -> None:
-        """Note what each section is called; most links lead to a note and need no names."""
+        """Note what each section is called, once; most links lead to a note and need no names."""
+        if self._is_named:
+            return
         self._is_named = True
         for place, item in enumerate(self._all):
             if item.level:
@@ -177,8 +179,7 @@ class Anchors:
         """
         if not fragment:
             return self._all[0] if self._all else None
-        if not self._is_named:
-            self._name()
+        self._name()
         by_anchor = self._by_anchor.get(_spelled(fragment).lower())
         by_text = self._by_text.get(_folded(fragment), self._by_comparable.get(comparable(fragment)))
         first, second = (by_text, by_anchor) if wiki else (by_anchor, by_text)
@@ -193,8 +194,12 @@ class Anchors:
 
     def of(self, link: Link) -> Anchor | None:
         """Return the section that a link to the note leads to, that of its block where it names one."""
-        block = self._by_anchor.get(f"^{link.block}".lower()) if link.block else None
-        return self.find(link.heading, wiki=link.wiki) if block is None else self._all[block]
+        if link.block:
+            self._name()
+            block = self._by_anchor.get(f"^{link.block}".lower())
+            if block is not None:
+                return self._all[block]
+        return self.find(link.heading, wiki=link.wiki)
 
     def _below(self, names: Sequence[str]) -> Anchor | None:
         """Follow a path of headings: each is looked for among those below the one before."""
