@@ -73,6 +73,8 @@ def _wide_encoding(data: bytes) -> str:
     zeros = head[::2].count(0), head[1::2].count(0)
     if len(head) < _MIN_WIDE or min(zeros) or max(zeros) < _WIDE_SHARE * len(head) / 2:
         return ""
+    if _is_binary(head[1::2] if zeros[0] else head[::2]):
+        return ""
     return "UTF-16-BE" if zeros[0] else "UTF-16-LE"
 
 
@@ -87,6 +89,9 @@ def _repair(data: bytes) -> tuple[str, str]:
 
 
 def _refuse_binary(data: bytes) -> None:
-    head = data[:_SNIFFED_BYTES]
-    if len(head) - len(head.translate(None, _CONTROL)) > _BINARY_SHARE * len(head):
+    if _is_binary(data[:_SNIFFED_BYTES]):
         raise ReadingError("looks like binary data, expected text; rename it or add it to .searchsvcignore")
+
+
+def _is_binary(head: bytes) -> bool:
+    return len(head) - len(head.translate(None, _CONTROL)) > _BINARY_SHARE * len(head)
