@@ -299,6 +299,7 @@ def test_a_note_given_for_a_folder_is_an_error_that_says_so(shelves):
         shelves.documents.list_documents(root="opps")
     with pytest.raises(NotFound, match=r"nearest folder: ops; list_documents\(root='ops'\)"):
         shelves.documents.md_tree("opps")
+    assert shelves.md_find("keys", vault_path="two:").text == shelves.md_find("keys", vault_path="two").text
     with pytest.raises(NotFound, match="is a folder, not a vault"):
         shelves.md_find("keys", vault_path="ops")
 
