@@ -3,6 +3,7 @@
 Needs no index. Each method answers one reading tool; all but ``frontmatter`` pass through one reader.
 """
 
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -66,9 +67,9 @@ class Documents:
         """Answer with the outline of a note; with a cursor, page by page."""
         if not 1 <= max_depth <= 6:
             raise QueryError(f"max_depth is {max_depth}, expected 1 to 6")
-        start = read_cursor(cursor)[0] if cursor else -1
-        budget, cap = self._budget(max_tokens), self._config.max_reply_tokens
-        return render_tree(self.tree(path), max_depth, budget, cap=cap, start=start)
+        budget, cap, tree = self._budget(max_tokens), self._config.max_reply_tokens, self.tree(path)
+        start = read_cursor(cursor, len(tree.rows), "headings")[0] if cursor else -1
+        return render_tree(tree, max_depth, budget, cap=cap, start=start)
 
     def md_section(
         self, path: str, heading: str = "", *, include_subsections: bool = True, max_tokens: int = 4000
@@ -77,7 +78,9 @@ class Documents:
         budget = self._budget(max_tokens)
         found = self.library.find(path)
         if not (heading or found.fragment).strip():
-            raise QueryError("heading is missing; md_tree(path) lists the headings of a note")
+            tree = as_call("md_tree", path=found.location)
+            whole = as_call("get_documents", select=[found.location])
+            raise QueryError(f"heading is missing; {tree} lists the headings, {whole} reads the whole note")
         source = self.open(found)
         within = found.fragment if heading.strip() else ""
         passage = self.section(
@@ -121,8 +124,9 @@ class Documents:
         name_entries([entry for _, _, entry in listed])  # unique among all, whatever folder is shown
         entries = [entry for vault, path, entry in listed if vault in folders and is_in(path, folders[vault])]
         return render_listing(
-            root, entries, problems, line_bounds=line_bounds, start=read_cursor(cursor)[0], budget=budget,
+            root, entries, problems, line_bounds=line_bounds, budget=budget,
             depth=6 if section_depth is None else section_depth,
+            start=read_cursor(cursor, len(entries), "documents")[0],
         )  # fmt: skip
 
     def get_documents(
@@ -167,7 +171,7 @@ class Documents:
     def index_md(self, uri: str, *, max_tokens: int = 4000, cursor: str = "") -> Reply:
         """Answer with tables of sections of a file, an address or a folder."""
         count, files = self._indexes(uri)
-        start, row = read_cursor(cursor)
+        start, row = read_cursor(cursor, count, "files")
         return render_index(islice(files, start, None), count, start, row, self._budget(max_tokens))
 
     def read_md_with_images(
@@ -309,8 +313,11 @@ class Documents:
             places = self._places(uri)
             if places is not None:
                 return len(places), (self._file_index(place) for place in places)
-        source, _ = self._opened(uri)
-        return 1, iter([make_file_index(source.location, source.outline, source.lines)])
+        source, fragment = self._opened(uri)
+        sections, within = source.outline.sections, None
+        if fragment:
+            within = match_section(sections, fragment, source.location)
+        return 1, iter([make_file_index(source.location, source.outline, source.lines, within)])
 
     def _places(self, uri: str) -> list[Place] | None:
         """Return the notes of a folder, or none when ``uri`` is no folder."""
@@ -365,9 +372,14 @@ def _lines_of(selector: Any) -> dict[str, Any]:
     return {"line_range": selector["lines"]} if isinstance(selector, dict) else {}
 
 
-def read_cursor(text: str) -> tuple[int, int]:
-    """Return what a cursor counts: documents or headings, and rows of the document."""
+def read_cursor(text: str, total: float = math.inf, what: str = "") -> tuple[int, int]:
+    """Return what a cursor counts, of ``total`` documents or headings, and rows of the document.
+
+    Raises ``QueryError`` for one that is none or lies past the end.
+    """
     found = re.fullmatch(r"(\d{1,8})(?:-(\d{1,8}))?", text or "0", re.ASCII)
     if found is None:
         raise QueryError(f"cursor {text[:40]!r} is not from an earlier reply; leave it out to begin anew")
+    if text and int(found[1]) >= total:
+        raise QueryError(f"cursor {text!r} lies past the end of {total} {what}; leave it out to begin anew")
     return int(found[1]), int(found[2] or 0)

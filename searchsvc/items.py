@@ -312,6 +312,8 @@ class Tree:
     """Tokens of the whole file."""
     rows: tuple[TreeRow, ...]
     problems: tuple[str, ...] = ()
+    is_whole: bool = True
+    """Whether the rows are all of them, not those of one section."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,7 +84,7 @@ def print_ranking(service: "Service", ranking: Ranking, *, explain: bool) -> Non
     for rank, hit in enumerate(ranking.hits, 1):
         section = hit.section
         console.print(
-            f"[bold]{rank:>2}[/bold] [cyan]{escape(hit.path)}[/cyan]:"
+            f"[bold]{rank:>2}[/bold] [cyan]{escape(hit.location)}[/cyan]:"
             f"{section.line_start}-{section.line_end}{pages_of(section)}  "
             f"[dim]{hit.score:.3f} · {size_of(hit)} · {escape(' · '.join(hit.why))}[/dim]"
         )

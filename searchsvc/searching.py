@@ -144,6 +144,8 @@ class Searcher:
         if request.filters.any:
             mask = allowed(request.filters, pinned.roots(), datetime.now(UTC), self._spell)
         embedder, notices = self._choose_model(request, pinned.corpus, wait=wait)
+        if mask is not None and not (mask & pinned.corpus.live).any():
+            notices.append("no section meets all the filters")
         if request.near is not None:
             fused, said = nearest(request.near, request.query, pinned.roots(), pinned.corpus, embedder, mask)
             return self._ranking(request, pinned, fused, {}, [*notices, *said], only_unchanged=only_unchanged)

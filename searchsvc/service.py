@@ -281,7 +281,7 @@ class Service:
 
     def _root_name(self, asked: str) -> str:
         for vault in self.vaults:
-            if asked.strip("/") in (vault.root.name, str(vault.root.path).strip("/")):
+            if asked.strip("/:") in (vault.root.name, str(vault.root.path).strip("/")):
                 return vault.root.name
         names = ", ".join(vault.root.name for vault in self.vaults)
         if self.documents.library.contents(asked):

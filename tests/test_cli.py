@@ -176,3 +176,11 @@ def test_options_of_the_whole_program_may_stand_behind_any_command(run, tmp_path
     assert f"data_dir: {elsewhere}" in run("config", "show", "--data-dir", elsewhere).output
     (tmp_path / "own.yaml").write_text("max_reply_tokens: 777\n", encoding="utf-8")
     assert "max_reply_tokens: 777" in run("config", "show", "--config", str(tmp_path / "own.yaml")).output
+
+
+def test_results_name_their_notes_as_other_commands_take_them(run, tmp_path):
+    for name in ("one", "two"):
+        write_notes(tmp_path / name, {"a.md": f"# A\n\nTomatoes of {name}.\n"})
+    roots = ("--root", str(tmp_path / "one"), "--root", str(tmp_path / "two"))
+    assert " 1 one:a.md:1-3" in run("search", "tomatoes one", *roots).output
+    assert "Tomatoes of one." in run("read", "one:a.md:1-3", *roots).output

@@ -299,5 +299,80 @@ def test_a_note_given_for_a_folder_is_an_error_that_says_so(shelves):
         shelves.documents.list_documents(root="opps")
     with pytest.raises(NotFound, match=r"nearest folder: ops; list_documents\(root='ops'\)"):
         shelves.documents.md_tree("opps")
+    assert shelves.md_find("keys", vault_path="two:").text == shelves.md_find("keys", vault_path="two").text
     with pytest.raises(NotFound, match="is a folder, not a vault"):
         shelves.md_find("keys", vault_path="ops")
+
+
+# Other ways on
+
+
+def test_an_outline_of_one_section_is_not_held_against_the_whole_file(service):
+    assert "saves" in service.documents.md_tree("ops/guide.md").text
+    assert "saves" not in service.documents.md_tree("ops/guide.md#rotating-keys").text
+
+
+def test_filters_that_leave_nothing_are_told(service):
+    found = service.search("keys", since="2999-01-01")
+    assert not found.hits and "no section meets all the filters" in found.notices
+    assert "no section meets all the filters" in service.semantic_search("keys", since="2999-01-01").text
+    assert not service.search("keys", since="1990-01-01").notices
+
+
+def test_an_unknown_tag_or_property_is_an_error_that_names_those_there_are(service):
+    with pytest.raises(NotFound, match="no note has the tag 'zzzz'; there are 1: manual; leave it out"):
+        service.search("keys", tags=["zzzz"])
+    with pytest.raises(NotFound, match="the property 'zzzz'; there are 2: tags, title; leave it out"):
+        service.search("keys", properties={"zzzz": 1})
+
+
+def test_a_missing_heading_is_an_error_with_calls_that_can_be_made(service):
+    with pytest.raises(SearchError) as error:
+        service.documents.md_section("guide")
+    assert 'md_tree(path="ops/guide.md") lists the headings' in str(error.value)
+    assert 'get_documents(select=["ops/guide.md"]) reads the whole note' in str(error.value)
+
+
+def test_a_cursor_past_the_end_is_an_error_and_no_empty_list(service):
+    documents = service.documents
+    for call in (
+        lambda: documents.list_documents(cursor="2"),
+        lambda: documents.md_tree("guide", cursor="50"),
+        lambda: documents.index_md(".", cursor="2"),
+    ):
+        with pytest.raises(SearchError, match="lies past the end of"):
+            call()
+    assert len(documents.list_documents(cursor="1").rows) == 1
+
+
+def test_an_index_of_a_section_has_the_rows_that_its_id_returns(service):
+    def headings(uri: str) -> list[str]:
+        return [row["heading"] for row in service.documents.index_md(uri).rows[0]["sections"]]
+
+    assert headings("guide#rotating-keys") == ["## Rotating keys", "### By hand", "### By machine"]
+    assert headings("guide#_intro") == ["# Guide"]
+    assert len(headings("guide")) == 5
+
+
+def test_what_a_reply_could_not_do_is_counted_when_it_does_not_fit(service):
+    asked = [f"nowhere-{n}-{'x' * 60}" for n in range(9)]
+    for budget in range(100, 400, 20):
+        reply = service.documents.get_documents(["plain.md", *asked], max_tokens=budget)
+        told = [line for line in reply.text.split("\n") if line.startswith("- no note")]
+        more = re.search(r"^- (\d+) notes? more$", reply.text, re.MULTILINE)
+        assert len(told) + (int(more[1]) if more else 0) == len(reply.notes) == 9
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "![[plot.png]]\n\nThe summary.\n",
+        "![a plot](img/plot.png 'of it')\n\nThe summary.\n",
+        "[![badge](https://a.b/c.svg)](https://a.b)\n[![x][y]][z]\n\nThe summary.\n",
+    ],
+)
+def test_the_summary_of_a_document_is_its_first_text_and_not_an_image(tmp_path, text):
+    desk = open_service(
+        write_notes(tmp_path / "notes", {"a.md": f"# T\n\n{text}"}), tmp_path / "data"
+    ).documents
+    assert desk.list_documents().text.split("\n")[1].endswith("· The summary.")

@@ -190,11 +190,12 @@ def _tail(notes: Sequence[str], pending: Sequence[Passage], rest: str, mark: str
     room = budget - cost("\n".join([*lines, f"{mark} Notes:"])) - 3
     told: list[str] = []
     for number, note in enumerate(notes):
-        more = [f"- and {len(notes) - number - 1} more"] if number < len(notes) - 1 else []
+        more = [f"- {len(notes) - number} notes more"] if number < len(notes) - 1 else []
         spare = room - cost("\n".join([*told, *more])) - 1
         line = clip(f"- {one_line(note)}", min(_MAX_NOTE, spare))
         if spare < min(_MIN_NOTE, cost(f"- {one_line(note)}")) or number >= _MAX_NOTES:
-            told += [f"- {len(notes) - number} notes more"] if room - cost("\n".join(told)) > 8 else []
+            rest_of_them = f"- {len(notes) - number} note{'s' if len(notes) - number > 1 else ''} more"
+            told += [rest_of_them] if cost("\n".join([*told, rest_of_them])) <= room else []
             break
         told.append(line)
     return "\n".join([*lines, *([f"{mark} Notes:", *told] if told else [])])

@@ -40,7 +40,9 @@ def make_tree(location: str, outline: Outline, within: int | None = None) -> Tre
                 pages=_pages(sections, place),
             )
         )
-    return Tree(location, outline.title, outline.lines, outline.cost, tuple(rows), outline.problems)
+    return Tree(
+        location, outline.title, outline.lines, outline.cost, tuple(rows), outline.problems, is_whole=not top
+    )
 
 
 def _pages(sections: Sequence[Section], place: int) -> tuple[int, int] | None:
@@ -97,7 +99,7 @@ def _tree_reply(tree: Tree, rows: Sequence[TreeRow], left: str, budget: int, *, 
     notes = [f"! {clip(one_line(problem), budget // 8)}" for problem in tree.problems[:1]]
     body = [*notes, *(_tree_line(row, budget // 3) for row in rows), *([left] if left else [])]
     spent = cost("\n".join(body)) + cost(name) + 20
-    is_whole = not left and len(rows) == len(tree.rows)
+    is_whole = tree.is_whole and not left and len(rows) == len(tree.rows)
     saved = f", saves {max(0, 1 - spent / tree.cost):.0%}" if tree.cost and is_whole else ""
     text = "\n".join([f"{name} · {tree.lines} lines · {tree.cost} tok{saved}", *body])
     facts = tuple(
@@ -120,10 +122,18 @@ def _tree_line(row: TreeRow, limit: int) -> str:
     return f"{indent}{clip(one_line(row.name), limit)} L{row.line_start}-{row.line_end}{pages} {row.cost}"
 
 
-def make_file_index(location: str, outline: Outline, lines: Sequence[str]) -> FileIndex:
-    """Return one row for each section of a file, with what its own lines hold."""
+def make_file_index(
+    location: str, outline: Outline, lines: Sequence[str], within: int | None = None
+) -> FileIndex:
+    """Return one row for each section of a file, with what its own lines hold.
+
+    With ``within``, only for those that the id of one section returns, given by its place.
+    """
     rows = []
+    top = outline.sections[within] if within is not None else None
     for section, tokens in zip(outline.sections, outline.costs, strict=True):
+        if top is not None and not top.line_start <= section.line_start <= top.read_end:
+            continue
         own = range(section.line_start, section.line_end + 1)
         if section.slug == PREAMBLE and section.line_end < outline.body_start:
             continue

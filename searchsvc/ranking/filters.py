@@ -24,6 +24,7 @@ from searchsvc.ranking.paths import path_tests, section_part, tidy
 from searchsvc.ranking.pinpoint import pinpoint
 
 _AGE = re.compile(r"(\d{1,6})\s*([hdwmy])", re.IGNORECASE)
+_SHOWN = 8
 _HOURS = {"h": 1, "d": 24, "w": 168, "m": 730, "y": 8766}
 
 
@@ -173,7 +174,9 @@ def _by_values(filters: Filters, catalogs: Sequence[Catalog]) -> list[set[int]]:
 
 def _complain(kind: str, unknown: Sequence[str], known: Iterable[str]) -> None:
     for name in unknown:
-        near = _closest(name.lstrip("#"), known)
+        names = sorted(known)
+        some = f"; there are {len(names)}: {', '.join(names[:_SHOWN])}{', …' * (len(names) > _SHOWN)}"
+        near = _closest(name.lstrip("#"), names) or (some if names else "; there is none")
         raise NotFound(f"no note has the {kind} {name!r}{near}; leave it out to search all notes")
 
 

@@ -17,6 +17,9 @@ from searchsvc.tokens import cost
 _MAX_SUMMARY = 160
 _SUMMARIES = ("description", "summary", "abstract")
 _WORDS = re.compile(r"\w")
+_IMAGE = re.compile(r"!\[\[[^\[\]]*\]\]|!\[[^\[\]]*\](?:\([^()]*\)|\[[^\[\]]*\])")
+_EMPTY_LINK = re.compile(r"\[\s*\](?:\([^()]*\)|\[[^\[\]]*\])")
+"""What is left of a link whose text was an image, such as a badge."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,5 +101,11 @@ def _opening(front: FrontMatter, structure: Structure) -> str:
     if not written:
         titles = {heading.line_start for heading in structure.headings}
         prose = (b for b in structure.blocks if not b.html and b.line not in titles)
-        written = next((b.content[: 4 * _MAX_SUMMARY] for b in prose if _WORDS.search(b.content)), "")
+        texts = (block.content[: 4 * _MAX_SUMMARY] for block in prose)
+        written = next((text for text in texts if _says_more(text)), "")
     return written
+
+
+def _says_more(text: str) -> bool:
+    """Tell whether a text has words beside its images."""
+    return bool(_WORDS.search(_EMPTY_LINK.sub("", _IMAGE.sub("", text))))
