@@ -4,6 +4,7 @@ For example config and configuration, aislar and aislamiento; hardlnik for hardl
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterable
 from functools import cache
 from os.path import commonprefix
@@ -43,27 +44,28 @@ def related_words(corpus: Corpus, term: str) -> list[str]:
 
 
 def spelled_nearly(corpus: Corpus, term: str) -> list[str]:
-    """Return indexed terms that a letter left out, added or changed, or two swapped, would make of ``term``.
+    """Return indexed terms that ``term`` becomes by one letter left out, added or changed, or two swapped.
 
-    Terms are stems, so that slips in an ending are seldom seen here; ``related_words`` finds some of them.
+    Those that most sections hold come first. Terms are stems, so that slips in an ending are seldom seen
+    here; ``related_words`` finds some of them.
     """
     if len(term) < _MIN_SPELLED or is_unspaced(term) or not term.isalpha():
         return []
-    found = {
-        word
-        for _, segment in corpus.segments
-        for word in _of_like_length(segment.postings, term)
-        if word.isalpha() and len(word) >= _MIN_SPELLED - 1 and _is_one_edit(word, term)
-    }
-    return sorted(found, key=lambda word: (abs(len(word) - len(term)), word))[:_MAX_RELATED]
+    found = Counter[str]()
+    for _, segment in corpus.segments:
+        for number in _of_like_length(segment.postings, term):
+            word = segment.postings.spell(number).decode()
+            if word.isalpha() and len(word) >= _MIN_SPELLED - 1 and _is_one_edit(word, term):
+                found[word] += int(segment.postings.frequencies[number])
+    return sorted(found, key=lambda word: (-found[word], word))[:_MAX_RELATED]
 
 
-def _of_like_length(postings: Postings, term: str) -> Iterable[str]:
+def _of_like_length(postings: Postings, term: str) -> Iterable[int]:
     numbers = postings.prefixed(term[:_SAME_START], _SCANNED_SPELLINGS)
     sizes = np.diff(postings.spelling_bounds[numbers.start : numbers.stop + 1])
     slack = 1 if term.isascii() else 4
     for place in np.flatnonzero(abs(sizes - len(term.encode())) <= slack).tolist():
-        yield postings.spell(numbers.start + place).decode()
+        yield numbers.start + place
 
 
 def _is_one_edit(one: str, other: str) -> bool:

@@ -75,3 +75,9 @@ def test_the_words_meant_count_for_a_word_that_no_section_holds(tmp_path):
         assert wrong.scores.argmax() == right.scores.argmax()
         assert 0 < wrong.scores.max() < right.scores.max()
         assert strange.scores.max() == 0
+
+
+def test_of_several_words_that_may_be_meant_the_most_frequent_comes_first(tmp_path):
+    text = "# A\n\n## Pyston\n\nFast.\n" + "".join(f"\n## Part {n}\n\nIn python.\n" for n in range(3))
+    with small_corpus(tmp_path, {"a.md": text}) as small:
+        assert spelled_nearly(small.corpus, "pyton") == ["python", "pyston"]
