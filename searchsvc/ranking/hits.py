@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import compress
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,9 +44,10 @@ def fetch(corpus: Corpus, roots: Sequence[tuple[str, Catalog]], ordinals: Sequen
     rows: dict[int, Row] = {}
     places = {ordinal: corpus.place(ordinal) for ordinal in ordinals}
     for number, (name, catalog) in enumerate(roots):
-        table = corpus.frames[number].table
-        ids = {o: int(table["id"][place]) for o, (root, place) in places.items() if root == number}
-        sections = catalog.sections(ids.values())
+        mine = {ordinal: place for ordinal, (root, place) in places.items() if root == number}
+        numbers = corpus.frames[number].table["id"][list(mine.values())].tolist()
+        ids = dict(zip(mine, numbers, strict=True))
+        sections = catalog.sections(numbers)
         notes = catalog.notes({section.note for section in sections.values()})
         for ordinal, section_id in ids.items():
             section = sections[section_id]
@@ -73,6 +75,8 @@ def addresses(
 
 def locate(roots: Sequence[tuple[str, Catalog]], root: str, path: str) -> str:
     """Return how a caller names a note: with its root where another root holds the same path."""
+    if len(roots) == 1:
+        return path
     others = (catalog for name, catalog in roots if name != root)
     return f"{root}:{path}" if any(catalog.note_by_path(path) for catalog in others) else path
 
@@ -91,11 +95,11 @@ def make_hits(
 
     ``copies`` holds for each row the addresses of sections with the same text, and with nearly the same.
     """
-    held = membership(fused.lexical, [row.ordinal for row in rows])
+    held = membership(fused.lexical, [row.ordinal for row in rows]).T.tolist()
     matches = fused.lexical.matches
     hits = []
     for number, (row, score) in enumerate(zip(rows, scores, strict=True)):
-        found = [match for match, holds in zip(matches, held[:, number], strict=True) if holds]
+        found = list(compress(matches, held[number]))
         found.sort(key=lambda match: -match.idf)
         ordinal = row.ordinal
         hits.append(
