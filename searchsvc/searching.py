@@ -271,7 +271,6 @@ class Searcher:
         if not np.any(vector):
             return None
         cosines = corpus.cosines(identity, vector)
-        cosines[~corpus.live] = -np.inf
         trust = trust_in(query, embedder.profile.languages, corpus.language_share)
         return vector_scores(cosines, trust, corpus.calibrations(identity))
 

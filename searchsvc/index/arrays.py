@@ -116,22 +116,26 @@ class RowFile:
             raise _unreadable(path, error) from error
         weakref.finalize(self, os.close, self._descriptor)
         self._offset = os.fstat(self._descriptor).st_size - rows.nbytes
+        self._row_bytes = rows.itemsize * rows.shape[1]
 
     def slice(self, start: int, end: int) -> Array:
         """Return consecutive rows."""
         if not hasattr(os, "pread"):
             return np.asarray(self._rows[start:end])
-        size = self._rows.itemsize * self._rows.shape[1]
-        piece = os.pread(self._descriptor, size * (end - start), self._offset + size * start)
+        size = self._row_bytes * (end - start)
+        piece = os.pread(self._descriptor, size, self._offset + self._row_bytes * start)
         return np.frombuffer(piece, self._rows.dtype).reshape(end - start, self._rows.shape[1])
 
     def take(self, numbers: NDArray[np.int64]) -> Array:
         """Return the rows with these numbers, in their order."""
+        pieces = b"".join(map(self.row, numbers.tolist()))
+        return np.frombuffer(pieces, self._rows.dtype).reshape(len(numbers), self._rows.shape[1])
+
+    def row(self, number: int) -> bytes:
+        """Return the bytes of one row."""
         if not hasattr(os, "pread"):
-            return np.asarray(self._rows[numbers])
-        size = self._rows.itemsize * self._rows.shape[1]
-        pieces = (os.pread(self._descriptor, size, self._offset + n * size) for n in numbers.tolist())
-        return np.frombuffer(b"".join(pieces), self._rows.dtype).reshape(len(numbers), self._rows.shape[1])
+            return bytes(self._rows[number].tobytes())
+        return os.pread(self._descriptor, self._row_bytes, self._offset + number * self._row_bytes)
 
 
 def sweep(parent: Path, keep: set[str]) -> None:

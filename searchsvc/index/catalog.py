@@ -347,10 +347,10 @@ class Catalog:
         self.connection.executemany("INSERT INTO problems VALUES (?, ?, ?)", rows)
 
 
-def _by_ids(connection: sqlite3.Connection, query: str, ids: Iterable[int]) -> Iterator[tuple[Any, ...]]:
+def _by_ids(connection: sqlite3.Connection, query: str, ids: Iterable[int]) -> sqlite3.Cursor:
     """Run a query for many ids with one bound parameter, however many there are."""
     wanted = json.dumps([int(item) for item in ids])
-    yield from connection.execute(f"{query} WHERE id IN (SELECT value FROM json_each(?))", (wanted,))
+    return connection.execute(f"{query} WHERE id IN (SELECT value FROM json_each(?))", (wanted,))
 
 
 def _marks(count: int) -> str:
@@ -358,12 +358,11 @@ def _marks(count: int) -> str:
 
 
 def _read_section(row: tuple[Any, ...]) -> SectionRow:
-    number, note, slug, title, heading_path, level, parent, start, body, end, subtree, anchor, custom = row[
-        :13
-    ]
+    number, note, slug, title, heading_path, *numbers, anchor, custom, cost, text, first, last = row
+    level, parent, start, body, end, subtree = numbers
+    pages = None if first is None else (first, last)
     section = Section(
-        slug=slug, title=title, level=level, heading_path=tuple(json.loads(heading_path)), parent=parent,
-        line_start=start, body_start=body, line_end=end, subtree_end=subtree, anchor=anchor,
-        custom_anchor=custom, pages=None if row[15] is None else (row[15], row[16]),
+        slug, title, level, tuple(json.loads(heading_path)), parent, start, body, end, subtree, anchor,
+        custom, pages,
     )  # fmt: skip
-    return SectionRow(id=number, note=note, section=section, cost=row[13], text=row[14])
+    return SectionRow(number, note, section, cost, text)

@@ -30,8 +30,9 @@ class Frame:
 
     def __init__(self, layout: Layout, catalog: Catalog) -> None:
         """Open the arrays that the catalog names, inside its transaction."""
+        meta = catalog.meta()
         self.generation = catalog.generation()
-        self.version = _version(catalog)
+        self.version = _version(meta)
         self.segments: list[Segment] = [open_segment(layout.segments, *entry) for entry in catalog.segments()]
         self.table: NDArray[np.void] = np.concatenate(
             [np.empty(0, SECTION_DTYPE), *(segment.sections for segment in self.segments)]
@@ -43,11 +44,11 @@ class Frame:
             parents[parents >= 0] += base
         self.live = ~np.concatenate([np.empty(0, bool), *(segment.deleted for segment in self.segments)])
         self.anchors, self.anchor_places = self._open_anchors(layout, catalog)
-        self.active = catalog.meta().get(ACTIVE, "")
+        self.active = meta.get(ACTIVE, "")
         """Identity of the profile in use; empty when none was chosen."""
         self.calibrations = {
             key.removeprefix("calibration "): Calibration(**json.loads(value))
-            for key, value in catalog.meta().items()
+            for key, value in meta.items()
             if key.startswith("calibration ")
         }
         """What cosines mean here, by profile identity."""
@@ -206,9 +207,10 @@ class Reader:
         raise AssertionError("unreachable")
 
     def _frame_of(self, catalog: Catalog) -> Frame:
-        if lack := self._lack(catalog.meta()):
+        meta = catalog.meta()
+        if lack := self._lack(meta):
             raise IndexFault(f"{lack}; run `searchsvc index`, or call index() of the service")
-        version = _version(catalog)
+        version = _version(meta)
         with self._lock:
             if self._frame is None or self._frame.version != version:
                 self._frame = Frame(self._layout, catalog)
@@ -245,6 +247,6 @@ class Reader:
         self._frame = None
 
 
-def _version(catalog: Catalog) -> tuple[str, int]:
+def _version(meta: Mapping[str, str]) -> tuple[str, str]:
     """Return what names a generation for good: an index made anew counts from the start again."""
-    return catalog.meta().get("epoch", ""), catalog.generation()
+    return meta.get("epoch", ""), meta.get("generation", "")

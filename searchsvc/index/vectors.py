@@ -133,6 +133,8 @@ class VectorView:
         ends = self._starts + self._counts
         self._several_pairs = np.stack([self._starts, ends], axis=1)[self._several].ravel()
         self._slack = self._widest_scales() * np.float32(math.sqrt(self._dimension()) / 2)
+        """What rounding the rows of each passage costs at most."""
+        self._widest_slack = self._slack.max(initial=0)
         # Sections without a vector point behind the last passage.
         self._place = np.where(self.covered, np.searchsorted(wanted, passages), len(wanted))
 
@@ -144,16 +146,22 @@ class VectorView:
         """
         if not len(self._starts) or not np.any(query):
             return np.full(len(self._place), -np.inf, np.float32)
-        best, slack = self._approximate(query)
+        best, rest = self._approximate(query)
         first = best_places(best, RESCORED)
-        ceiling = best[:-1] + slack
-        best[first] = self._exact(first, query)
+        exact = self._exact(first, query)
+        best[first] = -np.inf
         if len(best) - 1 > len(first):
-            known = np.sort(best[first])
-            ceiling[first] = -np.inf
-            doubtful = np.flatnonzero(ceiling >= known[-min(EXACT, len(first))])
+            doubtful = self._doubtful(best, rest, np.sort(exact)[-min(EXACT, len(first))])
             best[doubtful] = self._exact(doubtful, query)
+        best[first] = exact
         return best.take(self._place)
+
+    def _doubtful(self, best: Floats, rest: np.float32, bound: np.float32) -> NDArray[np.int64]:
+        """Return the passages whose int8 score leaves open whether their own one reaches a bound."""
+        # What rounding the rows costs at most (Cauchy-Schwarz), and what rounding the query does.
+        may_be = np.flatnonzero(best[:-1] >= bound - (self._widest_slack * (1 + rest) + rest + 2 * _ROUNDING))
+        ceiling = best[may_be] + (self._slack[may_be] * (1 + rest) + rest + _ROUNDING)
+        return may_be[ceiling >= bound]
 
     def scanned(self, query: Floats, sections: NDArray[np.int64], batch: int) -> Floats:
         """Return the exact cosine of some sections, ``-inf`` for all others, shape ``(sections,)``.
@@ -186,8 +194,11 @@ class VectorView:
             widest[self._several] = np.maximum.reduceat(padded, self._several_pairs)[::2]
         return widest
 
-    def _approximate(self, query: Floats) -> tuple[Floats, Floats]:
-        """Return the int8 score of each passage, with ``-inf`` behind the last, and how far it may be off."""
+    def _approximate(self, query: Floats) -> tuple[Floats, np.float32]:
+        """Return the int8 score of each passage, with ``-inf`` behind the last, and the rest of the query.
+
+        The rest is the length of what the codes of the query do not say of it.
+        """
         codes, scales = quantise(query[None, :])
         rows = np.empty(len(self._scales) + 1, np.float32)
         rows[-1] = -np.inf
@@ -199,9 +210,7 @@ class VectorView:
         best[-1] = -np.inf
         if len(self._several):
             best[self._several] = np.maximum.reduceat(rows, self._several_pairs)[::2]
-        # What rounding the rows costs at most (Cauchy-Schwarz), and what rounding the query does.
-        rest = np.float32(np.linalg.norm(query - codes[0] * scales[0]))
-        return best, self._slack * (1 + rest) + rest + _ROUNDING
+        return best, np.float32(np.linalg.norm(query - codes[0] * scales[0]))
 
     def _exact(self, places: NDArray[np.int64], query: Floats) -> Floats:
         """Return the best float score of the rows of each passage.
@@ -219,13 +228,11 @@ class VectorView:
         return best
 
     def _rows(self, numbers: NDArray[np.int64]) -> Floats:
-        """Return rows by number over all parts."""
-        out = np.empty((len(numbers), self._dimension()), np.float32)
-        owner = np.searchsorted(self._part_bounds, numbers, side="right") - 1
-        for place in np.unique(owner).tolist():
-            mine = owner == place
-            out[mine] = self._parts[place].row_file.take(numbers[mine] - self._part_bounds[place])
-        return out
+        """Return rows by number over all parts, not to be written to."""
+        owners = np.searchsorted(self._part_bounds, numbers, side="right") - 1
+        places = numbers - self._part_bounds[owners]
+        rows = [self._parts[o].row_file.row(n) for o, n in zip(owners.tolist(), places.tolist(), strict=True)]
+        return np.frombuffer(b"".join(rows), np.float32).reshape(len(numbers), self._dimension())
 
 
 def _join(keys: NDArray[np.uint64], wanted: NDArray[np.uint64]) -> NDArray[np.int64]:

@@ -1,15 +1,15 @@
 """Sections that say what a better one has said: word for word, or nearly so under the same heading."""
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from searchsvc.index.records import FIELDS
+from searchsvc.index.segments import Segment
 from searchsvc.ranking.corpus import Corpus
-
-Ordinals = NDArray[np.int64]
 
 LIKE = 0.9
 """Share of the different terms of two bodies that both have (their Jaccard similarity) when one is a copy of
@@ -59,14 +59,10 @@ def _move_same(corpus: Corpus, ordinals: Sequence[int], same: dict[int, list[int
 
 def _move_like(corpus: Corpus, ordinals: Sequence[int], copies: Copies) -> list[int]:
     """Return the sections without those that nearly repeat a better one; these are added to the copies."""
-    best = np.array(ordinals[:_COMPARED], np.int64)
-    sizes = _body_sizes(corpus, best)
-    smaller, larger = np.minimum.outer(sizes, sizes), np.maximum.outer(sizes, sizes)
-    may_be_like = np.triu((smaller >= LIKE * larger) & (smaller >= _MIN_TERMS), 1)
     cells = _Cells(corpus, ordinals[:_COMPARED])
     gone = set[int]()
-    for better, other in np.argwhere(may_be_like).tolist():
-        if better in gone or other in gone or cells.name(better) != cells.name(other):
+    for better, other in cells.pairs_of_a_name():
+        if better in gone or other in gone or not cells.may_be_like(better, other):
             continue
         one, two = cells.body(better), cells.body(other)
         shared = len(one & two)
@@ -77,32 +73,34 @@ def _move_like(corpus: Corpus, ordinals: Sequence[int], copies: Copies) -> list[
     return [ordinal for place, ordinal in enumerate(ordinals) if place not in gone]
 
 
-def _body_sizes(corpus: Corpus, ordinals: Ordinals) -> Ordinals:
-    """Return how many terms the body of each section has."""
-    sizes = np.zeros(len(ordinals), np.int64)
-    for base, segment in corpus.segments:
-        mine = (ordinals >= base) & (ordinals < base + len(segment.sections))
-        cells = (ordinals[mine] - base) * len(FIELDS) + _BODY
-        sizes[mine] = segment.stream_bounds[cells + 1] - segment.stream_bounds[cells]
-    return sizes
-
-
 class _Cells:
     """Terms of some sections, given by their places, in a form in which they can be compared."""
 
     def __init__(self, corpus: Corpus, ordinals: Sequence[int]) -> None:
-        self._corpus = corpus
-        self._ordinals = ordinals
-        self._names: dict[int, tuple[object, ...]] = {}
-        self._bodies: dict[int, frozenset[object]] = {}
+        wanted = np.array(ordinals, np.int64)
+        self._cells: dict[int, tuple[Segment, list[int]]] = {}
+        segments = 0
+        for base, segment in corpus.segments:
+            mine = np.flatnonzero((wanted >= base) & (wanted < base + len(segment.sections)))
+            segments += len(mine) > 0
+            cells = (wanted[mine] - base)[:, None] * len(FIELDS) + np.arange(len(FIELDS) + 1)
+            for place, bounds in zip(mine.tolist(), segment.stream_bounds[cells].tolist(), strict=True):
+                self._cells[place] = segment, bounds
         # The number of a term is another one in every segment, and spelling it takes time.
-        self._is_spelled = len({corpus.segment_of(ordinal) for ordinal in ordinals}) > 1
+        self._is_spelled = segments > 1
+        self._bodies: dict[int, frozenset[object]] = {}
 
-    def name(self, place: int) -> tuple[object, ...]:
-        """Return the terms of the heading of a section; where it is the note's title, those of the title."""
-        if place not in self._names:
-            self._names[place] = tuple(self._terms(place, _HEADING) or self._terms(place, _TITLE))
-        return self._names[place]
+    def pairs_of_a_name(self) -> Iterator[tuple[int, int]]:
+        """Yield the pairs of sections with the same heading, the better one first, in order."""
+        named = defaultdict[tuple[object, ...], list[int]](list)
+        for place in sorted(self._cells):
+            named[self._name(place)].append(place)
+        yield from sorted(pair for places in named.values() for pair in combinations(places, 2))
+
+    def may_be_like(self, one: int, two: int) -> bool:
+        """Tell whether two bodies are long enough, and of about one length."""
+        smaller, larger = sorted((self._size(one), self._size(two)))
+        return smaller >= _MIN_TERMS and smaller >= LIKE * larger
 
     def body(self, place: int) -> frozenset[object]:
         """Return the different terms of the body of a section."""
@@ -110,9 +108,15 @@ class _Cells:
             self._bodies[place] = frozenset(self._terms(place, _BODY))
         return self._bodies[place]
 
+    def _name(self, place: int) -> tuple[object, ...]:
+        """Return the terms of the heading of a section; where it is the note's title, those of the title."""
+        return tuple(self._terms(place, _HEADING) or self._terms(place, _TITLE))
+
+    def _size(self, place: int) -> int:
+        _, bounds = self._cells[place]
+        return bounds[_BODY + 1] - bounds[_BODY]
+
     def _terms(self, place: int, cell: int) -> list[object]:
-        ordinal = self._ordinals[place]
-        base, segment = self._corpus.segments[self._corpus.segment_of(ordinal)]
-        first = (ordinal - base) * len(FIELDS) + cell
-        terms = segment.stream_terms[segment.stream_bounds[first] : segment.stream_bounds[first + 1]].tolist()
+        segment, bounds = self._cells[place]
+        terms = segment.stream_terms[bounds[cell] : bounds[cell + 1]].tolist()
         return [segment.postings.spell(term) for term in terms] if self._is_spelled else terms

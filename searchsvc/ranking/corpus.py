@@ -75,6 +75,8 @@ class Corpus:
 
     def _at(self, name: str, ordinals: NDArray[np.int64]) -> tuple[NDArray[Any], NDArray[np.int64]]:
         """Return one column of the section table for some sections, and where the root of each begins."""
+        if len(self.frames) == 1:
+            return self.frames[0].table[name][ordinals], np.zeros(len(ordinals), np.int64)
         roots = np.searchsorted(self.bases, ordinals, side="right") - 1
         found = np.empty(len(ordinals), SECTION_DTYPE[name])
         for number, frame in enumerate(self.frames):
@@ -100,7 +102,7 @@ class Corpus:
         return root, ordinal - int(self.bases[root])
 
     def cosines(self, identity: str, query: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return the cosine of every section with a query vector; ``-inf`` without one."""
+        """Return the cosine of every section with a query vector; ``-inf`` without one, and for dead ones."""
         return np.concatenate(
             [np.empty(0, np.float32), *(frame.vectors(identity).cosines(query) for frame in self.frames)]
         )

@@ -153,6 +153,8 @@ def _dim_kin(corpus: Corpus, fused: Fused) -> Fused:
                 dimmed.add(other)
                 values[other] *= 1 - KIN_LOSS
                 heapq.heappush(open_items, (-values[other], other))
+    if not dimmed:
+        return fused
     scores = fused.scores.copy()
     for ordinal in dimmed:
         scores[places[ordinal]] = values[ordinal]

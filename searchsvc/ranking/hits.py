@@ -45,13 +45,15 @@ def fetch(corpus: Corpus, roots: Sequence[tuple[str, Catalog]], ordinals: Sequen
     places = {ordinal: corpus.place(ordinal) for ordinal in ordinals}
     for number, (name, catalog) in enumerate(roots):
         table = corpus.frames[number].table
-        ids = {o: int(table["id"][place]) for o, (root, place) in places.items() if root == number}
-        sections = catalog.sections(ids.values())
+        mine = {ordinal: place for ordinal, (root, place) in places.items() if root == number}
+        numbers = table["id"][list(mine.values())].tolist()
+        ids = dict(zip(mine, numbers, strict=True))
+        sections = catalog.sections(numbers)
         notes = catalog.notes({section.note for section in sections.values()})
         for ordinal, section_id in ids.items():
             section = sections[section_id]
             note = notes[section.note]
-            below = _cost_below(table, places[ordinal][1], section)
+            below = _cost_below(table, mine[ordinal], section)
             rows[ordinal] = Row(ordinal, name, locate(roots, name, note.path), note, section, below)
     return rows
 
@@ -85,6 +87,8 @@ def addresses(
 
 def locate(roots: Sequence[tuple[str, Catalog]], root: str, path: str) -> str:
     """Return how a caller names a note: with its root where another root holds the same path."""
+    if len(roots) == 1:
+        return path
     others = (catalog for name, catalog in roots if name != root)
     return f"{root}:{path}" if any(catalog.note_by_path(path) for catalog in others) else path
 
@@ -103,12 +107,12 @@ def make_hits(
 
     ``copies`` holds for each row the addresses of sections with the same text, and with nearly the same.
     """
-    held = membership(fused.lexical, [row.ordinal for row in rows])
+    held = membership(fused.lexical, [row.ordinal for row in rows]).T.tolist()
     matches = fused.lexical.matches
-    as_such = held_as_such(corpus, matches, [row.ordinal for row in rows])
+    as_such = held_as_such(corpus, matches, [row.ordinal for row in rows]).T.tolist()
     hits = []
     for number, (row, score) in enumerate(zip(rows, scores, strict=True)):
-        columns = zip(matches, held[:, number].tolist(), as_such[:, number].tolist(), strict=True)
+        columns = zip(matches, held[number], as_such[number], strict=True)
         found = [(match, is_itself) for match, is_held, is_itself in columns if is_held]
         found.sort(key=lambda pair: -pair[0].idf)
         ordinal = row.ordinal

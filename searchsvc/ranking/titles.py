@@ -73,9 +73,11 @@ def _compare(segment: Segment, places: Ordinals, ids: Sequence[int]) -> tuple[Ma
     # The title of a note can only be the question, not stand in it, for a section with a heading of its own.
     may_stand = applies & (sizes > 0) & (sizes <= len(ids))
     may_stand[:, _TITLE] &= is_title | (sizes[:, _TITLE] == len(ids))
-    cells, lengths = np.argwhere(may_stand), sizes[may_stand]
-    is_run, is_whole = _runs(segment.stream_terms, starts[may_stand], lengths, np.array(ids, np.int32))
-    number, field = cells[is_run].T
+    cells = np.flatnonzero(may_stand)
+    is_run, is_whole = _runs(
+        segment.stream_terms, starts.ravel()[cells], sizes.ravel()[cells], np.array(ids, np.int32)
+    )
+    number, field = np.divmod(cells[is_run], may_stand.shape[1])
     said[number[(field != _TITLE) | is_title[number]]] = True
     exact[number[is_whole[is_run]]] = True
     return exact, said
@@ -85,8 +87,10 @@ def _runs(
     stream: NDArray[np.int32], starts: Ordinals, lengths: Ordinals, line: NDArray[np.int32]
 ) -> tuple[Mask, Mask]:
     """Tell which cells of a stream, by start and length, are runs of a line, and which are all of it."""
-    # Where in the line each cell may begin; most cells are done with after a word.
-    cells, places = np.nonzero(stream[starts][:, None] == line)
+    # Where in the line each cell may begin; most cells are done with after a word. Flat, since numpy goes
+    # through a table of two dimensions ten times slower.
+    begins = np.flatnonzero(stream[starts][:, None] == line)
+    cells, places = np.divmod(begins, max(len(line), 1))
     for offset in range(1, int(lengths.max(initial=0))):
         fits = lengths[cells] + places <= len(line)
         goes_on = fits & (offset < lengths[cells])
