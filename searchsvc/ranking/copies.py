@@ -1,9 +1,7 @@
 """Sections that say what a better one has said: word for word, or nearly so under the same heading."""
 
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import combinations
 
 import numpy as np
 
@@ -61,8 +59,8 @@ def _move_like(corpus: Corpus, ordinals: Sequence[int], copies: Copies) -> list[
     """Return the sections without those that nearly repeat a better one; these are added to the copies."""
     cells = _Cells(corpus, ordinals[:_COMPARED])
     gone = set[int]()
-    for better, other in cells.pairs_of_a_name():
-        if better in gone or other in gone or not cells.may_be_like(better, other):
+    for better, other in cells.pairs_of_a_size():
+        if better in gone or other in gone or cells.name(better) != cells.name(other):
             continue
         one, two = cells.body(better), cells.body(other)
         shared = len(one & two)
@@ -78,29 +76,29 @@ class _Cells:
 
     def __init__(self, corpus: Corpus, ordinals: Sequence[int]) -> None:
         wanted = np.array(ordinals, np.int64)
-        self._cells: dict[int, tuple[Segment, list[int]]] = {}
-        segments = 0
+        self._bounds = np.zeros((len(wanted), len(FIELDS) + 1), np.int64)
+        self._segments: list[Segment] = [corpus.segments[corpus.segment_of(o)][1] for o in ordinals]
         for base, segment in corpus.segments:
             mine = np.flatnonzero((wanted >= base) & (wanted < base + len(segment.sections)))
-            segments += len(mine) > 0
             cells = (wanted[mine] - base)[:, None] * len(FIELDS) + np.arange(len(FIELDS) + 1)
-            for place, bounds in zip(mine.tolist(), segment.stream_bounds[cells].tolist(), strict=True):
-                self._cells[place] = segment, bounds
+            self._bounds[mine] = segment.stream_bounds[cells]
         # The number of a term is another one in every segment, and spelling it takes time.
-        self._is_spelled = segments > 1
+        self._is_spelled = len({id(segment) for segment in self._segments}) > 1
+        self._names: dict[int, list[object]] = {}
         self._bodies: dict[int, frozenset[object]] = {}
 
-    def pairs_of_a_name(self) -> Iterator[tuple[int, int]]:
-        """Yield the pairs of sections with the same heading, the better one first, in order."""
-        named = defaultdict[tuple[object, ...], list[int]](list)
-        for place in sorted(self._cells):
-            named[self._name(place)].append(place)
-        yield from sorted(pair for places in named.values() for pair in combinations(places, 2))
+    def pairs_of_a_size(self) -> list[tuple[int, int]]:
+        """Return the pairs of sections with long bodies of about one length, the better first, in order."""
+        sizes = self._bounds[:, _BODY + 1] - self._bounds[:, _BODY]
+        least = np.maximum(LIKE * np.maximum(sizes[:, None], sizes), _MIN_TERMS)
+        is_pair = np.triu(np.minimum(sizes[:, None], sizes) >= least, 1)
+        return [(better, other) for better, other in np.argwhere(is_pair).tolist()]
 
-    def may_be_like(self, one: int, two: int) -> bool:
-        """Tell whether two bodies are long enough, and of about one length."""
-        smaller, larger = sorted((self._size(one), self._size(two)))
-        return smaller >= _MIN_TERMS and smaller >= LIKE * larger
+    def name(self, place: int) -> list[object]:
+        """Return the terms of the heading of a section; where it is the note's title, those of the title."""
+        if place not in self._names:
+            self._names[place] = self._terms(place, _HEADING) or self._terms(place, _TITLE)
+        return self._names[place]
 
     def body(self, place: int) -> frozenset[object]:
         """Return the different terms of the body of a section."""
@@ -108,15 +106,8 @@ class _Cells:
             self._bodies[place] = frozenset(self._terms(place, _BODY))
         return self._bodies[place]
 
-    def _name(self, place: int) -> tuple[object, ...]:
-        """Return the terms of the heading of a section; where it is the note's title, those of the title."""
-        return tuple(self._terms(place, _HEADING) or self._terms(place, _TITLE))
-
-    def _size(self, place: int) -> int:
-        _, bounds = self._cells[place]
-        return bounds[_BODY + 1] - bounds[_BODY]
-
     def _terms(self, place: int, cell: int) -> list[object]:
-        segment, bounds = self._cells[place]
-        terms = segment.stream_terms[bounds[cell] : bounds[cell + 1]].tolist()
+        segment = self._segments[place]
+        start, stop = self._bounds[place, cell : cell + 2].tolist()
+        terms = segment.stream_terms[start:stop].tolist()
         return [segment.postings.spell(term) for term in terms] if self._is_spelled else terms

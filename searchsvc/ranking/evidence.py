@@ -109,8 +109,12 @@ def weigh(fused: Fused, query: str) -> Evidence:
 def membership(words: LexicalScores, ordinals: Sequence[int]) -> NDArray[np.bool_]:
     """Tell which terms which sections hold, or are called by in links: shape ``(terms, sections)``."""
     wanted = np.array(ordinals, np.int32)
-    rows = [_among(match.ordinals, wanted) | _among(match.linked, wanted) for match in words.matches]
-    return np.array(rows, bool).reshape(len(words.matches), len(wanted))
+    held = np.empty((len(words.matches), len(wanted)), bool)
+    for row, match in zip(held, words.matches, strict=True):
+        row[:] = _among(match.ordinals, wanted)
+        if len(match.linked):
+            row |= _among(match.linked, wanted)
+    return held
 
 
 def is_measured(vector: VectorScores | None) -> TypeGuard[VectorScores]:

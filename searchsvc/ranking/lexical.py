@@ -54,6 +54,8 @@ class TermMatch:
     """Id of the term in each segment of the corpus, or -1."""
     meant: tuple[str, ...] = ()
     """Terms taken for it, since no section holds it and it may be a misspelling of them."""
+    widened: bool = False
+    """Whether sections that hold only a related word, or one of ``meant``, are among the ordinals."""
 
     @property
     def known(self) -> bool:
@@ -158,7 +160,7 @@ def match_term(
     numbers = tuple(segment.postings.find(term) for _, segment in corpus.segments)
     ordinals, weights, frequency = _find(corpus, term, numbers)
     linked, link_weights = _find_links(corpus, term)
-    meant: tuple[str, ...] = ()
+    words, meant = list[str](), tuple[str, ...]()
     if related or not (exact or len(ordinals)):
         words = related_words(corpus, term)
         if not (words or len(ordinals) or len(linked)):
@@ -178,6 +180,7 @@ def match_term(
         base_weights=_weights_at(ordinals, weights, linked),
         numbers=numbers,
         meant=meant,
+        widened=bool(words or meant),
     )
 
 
@@ -240,8 +243,11 @@ def _find_links(corpus: Corpus, term: str) -> tuple[Ints, Floats]:
             weights.append(values)
     if not found:
         return np.empty(0, np.int32), np.empty(0, np.float32)
-    if len(found) == 1 and view.is_ascending:
-        return found[0], weights[0]
+    if len(found) == 1:
+        if view.is_ascending:
+            return found[0], weights[0]
+        order = found[0].argsort()
+        return found[0][order], weights[0][order]
     ordinals, inverse = np.unique(_joined(found, np.int32), return_inverse=True)
     summed = np.bincount(inverse, weights=_joined(weights, np.float32), minlength=len(ordinals))
     return ordinals, summed.astype(np.float32)

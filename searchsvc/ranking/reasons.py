@@ -11,7 +11,7 @@ from searchsvc.ranking.corpus import Corpus
 from searchsvc.ranking.fuse import Fused
 from searchsvc.ranking.lexical import TermMatch
 from searchsvc.ranking.titles import places_said
-from searchsvc.tokens import is_single_unspaced, is_unspaced
+from searchsvc.tokens import is_unspaced
 
 _MAX_WORDS = 4
 _MAX_PLACES = 2
@@ -101,14 +101,16 @@ def _shared_runs(runs: Sequence[str], pairs: Collection[str], text: str) -> dict
 
 
 def held_as_such(corpus: Corpus, matches: Sequence[TermMatch], ordinals: Sequence[int]) -> NDArray[np.bool_]:
-    """Tell which sections hold a term, or are called by it in links, and not related words only.
+    """Tell which of the sections that match a term hold it, or are called by it, not related words only.
 
     The shape is ``(terms, sections)``.
     """
     wanted = np.array(ordinals, np.int64)
-    held = np.zeros((len(matches), len(wanted)), bool)
+    held = np.ones((len(matches), len(wanted)), bool)
     for row, match in zip(held, matches, strict=True):
-        row |= is_single_unspaced(match.term) or np.isin(wanted, match.linked)
+        if not match.widened:
+            continue
+        row[:] = np.isin(wanted, match.linked)
         for number, (base, segment) in zip(match.numbers, corpus.segments, strict=True):
             if number >= 0:
                 row |= segment.postings.are_in(number, wanted - base)
