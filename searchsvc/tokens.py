@@ -157,6 +157,8 @@ class Tokenizer:
 
     def written(self, term: str, word: str) -> str:
         """Return the part of a word of a question that one of its terms stands for, as it was written."""
+        if word.isascii() and word.isalpha() and word.islower():
+            return word
         for run in _SCRIPT_RUN.findall(word.removesuffix("'s").removesuffix("’s")):
             pieces = _SEPARATOR.split(run)
             parts: list[str] = [*pieces, *(hump for piece in pieces for hump in _HUMP.findall(piece)), run]
@@ -246,6 +248,8 @@ def is_unspaced(term: str) -> bool:
 
 def unspaced_runs(text: str) -> list[str]:
     """Return what a question says in scripts without blanks: the runs of which its terms are pairs."""
+    if text.isascii():
+        return []
     return [run for word in words(text[:_MAX_QUERY]) for run in _UNSPACED_RUN.findall(word)]
 
 

@@ -12,7 +12,7 @@ from searchsvc.items import Channel, ChannelScore, Hit
 from searchsvc.ranking.corpus import Corpus
 from searchsvc.ranking.evidence import membership
 from searchsvc.ranking.fuse import Fused
-from searchsvc.ranking.reasons import Spoken, held_as_such, reasons
+from searchsvc.ranking.reasons import Reasons, Spoken, held_as_such
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,7 @@ def make_hits(
     held = membership(fused.lexical, [row.ordinal for row in rows]).T.tolist()
     matches = fused.lexical.matches
     as_such = held_as_such(corpus, matches, [row.ordinal for row in rows]).T.tolist()
-    hits = []
+    reasons, hits = Reasons(corpus, fused, spoken), []
     for number, (row, score) in enumerate(zip(rows, scores, strict=True)):
         columns = zip(matches, held[number], as_such[number], strict=True)
         found = [(match, is_itself) for match, is_held, is_itself in columns if is_held]
@@ -129,7 +129,7 @@ def make_hits(
                 twins=tuple(copies[number][0]),
                 likes=tuple(copies[number][1]),
                 cost_below=row.cost_below,
-                why=reasons(corpus, ordinal, fused, found, spoken, row.text),
+                why=reasons.of(ordinal, found, row.text),
                 channels=_channels(ordinal, fused) if explain else {},
                 terms={m.term: round(fused.lexical.of_term(m, ordinal), 4) for m, _ in found}
                 if explain

@@ -33,54 +33,57 @@ class Spoken:
     """What it says in scripts without blanks, of which terms are pairs of characters."""
 
 
-def reasons(
-    corpus: Corpus,
-    ordinal: int,
-    fused: Fused,
-    found: Sequence[tuple[TermMatch, bool]],
-    spoken: Spoken,
-    text: Callable[[], str],
-) -> tuple[str, ...]:
-    """Say what matched: words of the question, the parts they stand in, links, meaning.
+class Reasons:
+    """Tells why sections of one ranking were found."""
 
-    ``found`` are the terms that the section holds, the most telling first, each with whether it holds the
-    term as such or a related word; ``text`` gives what it says.
-    """
-    terms = [match.term for match, _ in found]
-    related = {match.term for match, is_itself in found if not is_itself}
-    pairs = {term for term in terms if is_unspaced(term)}
-    runs = _shared_runs(spoken.runs, pairs, unicodedata.normalize("NFKC", text())) if pairs else {}
-    said = _said(terms, related, spoken, runs)
-    why = [", ".join(said[:_MAX_WORDS])] if said else []
-    places = places_said(corpus, [match for match, _ in found], ordinal)[:_MAX_PLACES]
-    if fused.lexical.links[ordinal] > 0:
-        places.append("links")
-    standing = float(fused.vector.standing[ordinal]) if fused.vector is not None else 0.0
-    if standing >= _MEANING_STANDING or (standing > 0 and not why and not places):
-        places.append("meaning")
-    return (*why, "+".join(places)) if places else tuple(why)
+    def __init__(self, corpus: Corpus, fused: Fused, spoken: Spoken) -> None:
+        self._corpus, self._fused, self._spoken = corpus, fused, spoken
+        terms = [match.term for match in fused.lexical.matches]
+        self._pairs = frozenset(term for term in terms if is_unspaced(term))
+        self._words = {term: spoken.words.get(term, term) for term in terms}
+        self._parts = {term: spoken.parts.get(term, term) for term in terms}
 
+    def of(
+        self, ordinal: int, found: Sequence[tuple[TermMatch, bool]], text: Callable[[], str]
+    ) -> tuple[str, ...]:
+        """Say what matched: words of the question, the parts they stand in, links, meaning.
 
-def _said(
-    terms: Sequence[str], related: Collection[str], spoken: Spoken, runs: Mapping[str, str]
-) -> list[str]:
-    """Return the words that terms stand for: each whole if it is there, else what is there of it.
+        ``found`` are the terms that the section holds, the most telling first, each with whether it holds
+        the term as such or a related word; ``text`` gives what it says.
+        """
+        said = self._said({match.term: is_itself for match, is_itself in found}, text)
+        why = [", ".join(said[:_MAX_WORDS])] if said else []
+        places = places_said(self._corpus, [match for match, _ in found], ordinal)[:_MAX_PLACES]
+        if self._fused.lexical.links[ordinal] > 0:
+            places.append("links")
+        vector = self._fused.vector
+        standing = float(vector.standing[ordinal]) if vector is not None else 0.0
+        if standing >= _MEANING_STANDING or (standing > 0 and not why and not places):
+            places.append("meaning")
+        return (*why, "+".join(places)) if places else tuple(why)
 
-    Of a word without any part that is there, it is told that a related one is.
-    """
-    words = {term: spoken.words.get(term, term) for term in terms}
-    parts = {term: runs.get(term) or spoken.parts.get(term, term) for term in terms}
-    held = [term for term in terms if term not in related]
-    whole, in_part = {words[t] for t in held if parts[t] == words[t]}, {words[t] for t in held}
-    said = list[str]()
-    for term, word in words.items():
-        if word in whole:
-            said.append(word)
-        elif term not in related:
-            said.append(parts[term])
-        elif word not in in_part:
-            said.append(_LIKE + word)
-    return list(dict.fromkeys(said))
+    def _said(self, found: Mapping[str, bool], text: Callable[[], str]) -> list[str]:
+        """Return the words that terms stand for: each whole if it is there, else what is there of it.
+
+        Of a word without any part that is there, it is told that a related one is. ``found`` maps terms to
+        whether the section holds them as such.
+        """
+        words, parts, pairs = self._words, self._parts, self._pairs.intersection(found)
+        if pairs:
+            said_of_all = unicodedata.normalize("NFKC", text())
+            parts = parts | _shared_runs(self._spoken.runs, pairs, said_of_all)
+        held = [term for term, is_itself in found.items() if is_itself]
+        whole, in_part = {words[t] for t in held if parts[t] == words[t]}, {words[t] for t in held}
+        said = dict[str, None]()
+        for term, is_itself in found.items():
+            word = words[term]
+            if word in whole:
+                said[word] = None
+            elif is_itself:
+                said[parts[term]] = None
+            elif word not in in_part:
+                said[_LIKE + word] = None
+        return list(said)
 
 
 def _shared_runs(runs: Sequence[str], pairs: Collection[str], text: str) -> dict[str, str]:

@@ -1,6 +1,7 @@
 """Where a question meets a section outside its body: headings said word for word, titles, names."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,13 +19,13 @@ _BODY = _PLACES["body"]
 _TITLE, _ALIASES, _HEADING = 0, 1, 2
 _CELLS = np.arange(4)
 """The title, aliases and heading of a section lie side by side, and what follows bounds them."""
-_NAMED = {
-    "heading": "heading",
-    "title": "title",
-    "aliases": "alias",
-    "file": "file name",
-    "path": "parent heading",
-    "properties": "tags/properties",
+_LABELS = {
+    _PLACES["heading"]: "heading",
+    _PLACES["title"]: "title",
+    _PLACES["aliases"]: "alias",
+    _PLACES["file"]: "file name",
+    _PLACES["path"]: "parent heading",
+    _PLACES["properties"]: "tags/properties",
 }
 
 
@@ -51,12 +52,14 @@ def places_said(corpus: Corpus, matches: Sequence[TermMatch], ordinal: int) -> l
     """Return which parts of a section besides its body hold a term of the question."""
     number = corpus.segment_of(ordinal)
     base, segment = corpus.segments[number]
-    wanted = {match.numbers[number] for match in matches} - {-1}
     first = (ordinal - base) * len(FIELDS)
     bounds = segment.stream_bounds[first : first + _BODY + 1].tolist()
     terms = segment.stream_terms[bounds[0] : bounds[-1]].tolist()
-    cells = [terms[bounds[n] - bounds[0] : bounds[n + 1] - bounds[0]] for n in range(_BODY)]
-    return [label for field, label in _NAMED.items() if not wanted.isdisjoint(cells[_PLACES[field]])]
+    wanted = {match.numbers[number] for match in matches}.intersection(terms)
+    if not wanted:
+        return []
+    cells = [terms[start - bounds[0] : stop - bounds[0]] for start, stop in pairwise(bounds)]
+    return [label for place, label in _LABELS.items() if not wanted.isdisjoint(cells[place])]
 
 
 def _compare(segment: Segment, places: Ordinals, ids: Sequence[int]) -> tuple[Mask, Mask]:
