@@ -151,7 +151,7 @@ class Tokenizer:
         terms = [
             (term, term if is_unspaced(term) else word)
             for word in words(text[:_MAX_QUERY])
-            for term in self._analyse(word, query=True)
+            for term in (self.terms_of_word(word) if word.isascii() else self._analyse(word, query=True))
         ]
         return [pair for pair in terms if pair[0] not in STOP_WORDS] or terms
 
@@ -163,7 +163,7 @@ class Tokenizer:
             pieces = _SEPARATOR.split(run)
             parts: list[str] = [*pieces, *(hump for piece in pieces for hump in _HUMP.findall(piece)), run]
             for part in filter(None, parts):
-                if self._words(part)[-1:] == (term,):
+                if self.terms_of_word(part)[-1:] == (term,):
                     return part
         return term
 
