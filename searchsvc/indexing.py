@@ -34,7 +34,7 @@ from searchsvc.items import Note, Problem
 from searchsvc.reading.access import Place, read_bytes
 from searchsvc.reading.ignore import IgnoreRules
 from searchsvc.reading.note import read_note, stem
-from searchsvc.reading.walk import FileEntry, signature, walk
+from searchsvc.reading.walk import FileEntry, may_pass, signature, walk
 from searchsvc.tokens import Tokenizer
 
 
@@ -78,7 +78,9 @@ def update_index(
     """
     known = {row.path: row for row in writer.catalog.notes().values()}
     entries, walked = _look(root, config)
+    away = [problem.path for problem in walked if not problem.skipped]
     present = {entry.path for entry in entries}
+    present.update(path for path in known if away and _is_under(path, away))
     changed = [e for e in entries if e.path not in known or known[e.path].signature != e.signature]
     gone = [row.id for path, row in known.items() if path not in present]
     before = writer.catalog.problems()
@@ -126,6 +128,10 @@ def _look(root: Root, config: Config) -> tuple[list[FileEntry], list[Problem]]:
         else:
             entries.append(found)
     return entries, sorted(problems, key=lambda problem: (problem.path, problem.reason))
+
+
+def _is_under(path: str, folders: Sequence[str]) -> bool:
+    return any(folder in (".", path) or path.startswith(f"{folder}/") for folder in folders)
 
 
 Known = Mapping[str, NoteRow]
@@ -318,27 +324,35 @@ def read_batch(
 ) -> tuple[Batch, list[Problem]]:
     """Read and tokenise notes; what cannot be read becomes a problem, what is gone is left out.
 
-    A note whose content is as ``known`` is only marked as touched.
+    A note whose content is as ``known`` is only marked as touched. So is a known one that cannot be read for
+    a reason that may pass, but as of no state of its file: it is tried again at every run.
     """
     builder, problems = BatchBuilder(vocabulary), list[Problem]()
     touched = []
     for path in paths:
+        state = None
         try:
             state = _settled(root, path)
             data = read_bytes(Place(root=root, path=path), config)
             digest = hashlib.sha256(data).hexdigest()
-            if path in known and known[path].digest == digest:
+            if path in known and known[path].digest == digest and known[path].signature:
                 touched.append(Touched(path, signature(state), state.st_mtime))
                 continue
             note = read_note(path, data)
         except FileNotFoundError:
             continue
         except (OSError, ReadingError, ValueError, RecursionError) as error:
+            problems.append(Problem(path=path, reason=_reason(path, error)))
+            if may_pass(error):
+                if path in known:
+                    touched.append(Touched(path, "", known[path].modified))
+                    continue
+                state = None
             # Kept by name, without sections: it is read again when it changes, not at every run.
             digest, note = "", Note(path=path, title=stem(path), lines=(), sections=())
-            problems.append(Problem(path=path, reason=_reason(path, error)))
         problems += [Problem(path=path, reason=reason, skipped=False) for reason in note.problems]
-        builder.add(note, signature=signature(state), digest=digest, modified=state.st_mtime)
+        mark, modified = (signature(state), state.st_mtime) if state else ("", 0.0)
+        builder.add(note, signature=mark, digest=digest, modified=modified)
     batch = builder.finish()
     batch.touched += touched
     return batch, problems

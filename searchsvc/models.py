@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from searchsvc.config import Config
-from searchsvc.embedding import load, load_card
+from searchsvc.embedding import is_provider, load, load_card, providers
 from searchsvc.embedding.address import read_address
 from searchsvc.embedding.base import PROBE, Embedder, ModelChoice, Profile
 from searchsvc.embedding.cards import SUFFIXES
@@ -38,6 +38,8 @@ class Models:
         self._slots: dict[ModelChoice, ModelSlot] = {}
         self._chosen: dict[tuple[str, ...], list[ModelChoice]] = {}
         self._lock = threading.Lock()
+        if not is_provider(config.provider):
+            raise ConfigError(f"no provider {config.provider!r}; there are: {', '.join(providers())}")
         for choice in self.choices():
             if choice.provider == "local" and choice.model in (config.model, config.instant_model):
                 load_card(choice.model)

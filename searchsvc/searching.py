@@ -143,7 +143,7 @@ class Searcher:
         mask = None
         if request.filters.any:
             mask = allowed(request.filters, pinned.roots(), datetime.now(UTC), self._spell)
-        embedder, notices = self._choose_model(request, pinned.corpus, wait=wait)
+        embedder, notices = self._choose_model(request, pinned.corpus, mask, wait=wait)
         if mask is not None and not (mask & pinned.corpus.live).any():
             notices.append("no section meets all the filters")
         if request.near is not None:
@@ -286,9 +286,12 @@ class Searcher:
         return [slot]
 
     def _choose_model(
-        self, request: Request, corpus: Corpus, *, wait: bool
+        self, request: Request, corpus: Corpus, mask: Mask | None, *, wait: bool
     ) -> tuple[Embedder | None, list[str]]:
-        """Return the first model in order of preference that is loaded and has embedded enough."""
+        """Return the first model in order of preference that is loaded and has embedded enough.
+
+        Enough is asked of the sections that the mask lets through alone.
+        """
         near = request.near
         if request.mode == "lexical" or (near is not None and near.vector is not None):
             return None, []
@@ -303,7 +306,7 @@ class Searcher:
                 waiting.append(f"{slot.name} {reason}")
                 continue
             identity = embedder.profile.identity
-            (done, wanted), failed = corpus.coverage(identity), corpus.failed(identity)
+            (done, wanted), failed = corpus.coverage(identity, mask), corpus.failed(identity, mask)
             if done + failed >= _ENOUGH_VECTORS * wanted:
                 notices = [f"meaning by {slot.name} yet: {', '.join(waiting)}"] if waiting else []
                 if done < wanted:

@@ -183,7 +183,8 @@ class Service:
         )
         page = open_page(query, top_k, cursor, deciding)
         ranking = self.ask(replace(request, start=page.start))
-        return render(ranking, self.terms_of, page, budget=budget, detail=detail)
+        cap = self.config.max_reply_tokens
+        return render(ranking, self.terms_of, page, budget=budget, cap=cap, detail=detail)
 
     def md_find(self, query: str, *, vault_path: str = "", max_tokens: int = 4000) -> Answer:
         """Say which notes of a large vault are about something, and where in them."""

@@ -1,10 +1,12 @@
 """One document put on the shelf for a caller: imported, indexed at once, and described."""
 
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 from searchsvc.answering.shelf import describe
 from searchsvc.config import imports_dir
-from searchsvc.errors import ConfigError, NotFound, QueryError, ReadingError
+from searchsvc.errors import ConfigError, NotFound, QueryError, ReadingError, SearchError
 from searchsvc.importing.job import CONVERTERS, Row, import_documents
 from searchsvc.importing.sources import suffix_of
 from searchsvc.importing.store import INDEX
@@ -47,7 +49,9 @@ def import_document(
     row = report.rows[0]
     if row.state == "failed" or row.folder is None:
         raise ReadingError(f"{file.name} is not imported: {row.reason}")
-    return _reply(reader, vault, row)
+    served = _served_as(reader, path, file)
+    notices = (f"the same text is served as {served}; this import is a second copy of it",) if served else ()
+    return _reply(reader, vault, replace(row, notices=(*row.notices, *notices)))
 
 
 def _file(reader: Reader, path: str) -> Path:
@@ -62,6 +66,16 @@ def _file(reader: Reader, path: str) -> Path:
         except NotFound as error:
             missing = error
     raise missing
+
+
+def _served_as(reader: Reader, path: str, file: Path) -> str:
+    """Return how a note that was given for import is named where it is served already; empty if it is not."""
+    with suppress(SearchError):
+        found = reader.service.documents.library.find(path)
+        roots = [vault.root for vault in reader.service.vaults]
+        if found.place.file == file and found.place.root in roots:
+            return found.location
+    return ""
 
 
 def _reply(reader: Reader, vault: Vault, row: Row) -> Reply:

@@ -46,6 +46,7 @@ def asked(monkeypatch):
     load.server = {}
     choices_and_server = choices, load.server
     monkeypatch.setattr("searchsvc.models.load", load)
+    monkeypatch.setattr("searchsvc.models.is_provider", lambda name: True)
     return choices_and_server
 
 

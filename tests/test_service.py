@@ -1,11 +1,12 @@
 import threading
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from filelock import FileLock
 
-from searchsvc.config import Config, Root
+from searchsvc.config import Config, Root, make_root
 from searchsvc.embedding.base import Matrix, Passage, Profile
 from searchsvc.errors import ConfigError, EmbeddingError, IndexFault, NotFound, QueryError
 from searchsvc.service import MIN_TOKENS, Service
@@ -393,6 +394,24 @@ def test_while_a_model_loads_an_impatient_service_answers_by_words(tmp_path, mod
     gate.set()
     service.embed()
     assert service.search("water tomatoes").notices == ()
+
+
+def test_a_root_without_vectors_takes_meaning_from_no_question_about_another(tmp_path, models):
+    done = embedded(tmp_path)
+    more = write_notes(tmp_path / "more", {f"{n}.md": f"# Note {n}\n\nText {n}.\n" for n in range(20)})
+    roots = (*done.config.roots, make_root(more, "more"))
+    service = Service(replace(done.config, roots=roots))
+    service.index()
+    everywhere = service.search("secret password expire")
+    assert any("by words only yet" in notice for notice in everywhere.notices)
+    within = service.search("secret password expire", path="notes:ops")
+    assert ids(within)[0].endswith("ops/runbook.md#rotating-keys")
+    assert not any("by words only yet" in notice for notice in within.notices)
+
+
+def test_an_unknown_provider_is_refused_by_name(tmp_path):
+    with pytest.raises(ConfigError, match=r"no provider 'bogus'; there are: local, .*ollama"):
+        open_service(write_notes(tmp_path / "notes"), tmp_path / "data", model="x", provider="bogus")
 
 
 @pytest.mark.proves("R-notices")

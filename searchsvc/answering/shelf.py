@@ -18,6 +18,8 @@ _TAIL_TOKENS = 40
 """What the count of the rest and the call for it cost at most."""
 _PART_TOKENS = 60
 """Longer paragraphs are shown in part once the first one is shown."""
+_FIRST_TOKENS = 240
+"""The first one is always shown up to this length."""
 _MAX_TITLE = 60
 _MAX_NAME = 300
 """Characters of a title for programs: a heading may be as long as a note."""
@@ -169,15 +171,18 @@ def render_paragraphs(
 
 
 def _blocks(page: Sequence[Found], mark: str, start: int, budget: int) -> list[tuple[str, str]]:
-    """Return our line and the text of as many paragraphs as fit, of the first one as much as fits."""
+    """Return our line and the text of as many paragraphs as fit.
+
+    Of the first one as much as fits is shown, but of a long one no more than its share of the page.
+    """
     blocks: list[tuple[str, str]] = []
-    spent = 0
+    spent, share = 0, budget if len(page) == 1 else max(_FIRST_TOKENS, budget // len(page))
     for number, item in enumerate(page, start + 1):
         head = f"{mark} {number}. {_place(item)}"
         if not blocks:
             head = clip(head, budget - 2)
         room = budget - spent - cost(head) - 2
-        text = _excerpt(item, min(room, _PART_TOKENS) if blocks else room)
+        text = _excerpt(item, min(room, _PART_TOKENS if blocks else share))
         price = cost(f"{head}\n{text}") + 1
         if blocks and spent + price > budget:
             break

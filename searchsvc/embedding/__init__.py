@@ -17,6 +17,7 @@ __all__ = [
     "Partial",
     "Passage",
     "Profile",
+    "is_provider",
     "list_cards",
     "load",
     "load_card",
@@ -39,6 +40,11 @@ _BUILT_IN = {
 def providers() -> tuple[str, ...]:
     """Return the names of all providers, those of installed packages last."""
     return *_BUILT_IN, *sorted(set(entry_points(group=ENTRY_POINTS).names) - set(_BUILT_IN))
+
+
+def is_provider(name: str) -> bool:
+    """Tell whether there is a provider of this name; packages are looked through for none of ours only."""
+    return name in _BUILT_IN or name in providers()
 
 
 def load(choice: ModelChoice) -> Embedder:

@@ -81,7 +81,7 @@ def read_address(url: str, *, setting: str = "base_url") -> Address:
 
 
 _EXPECTED = "give it as http://host:port or https://host/path"
-_HOW_TO_KEY = f"give a key in key_file or {GENERAL_KEY}"
+_HOW_TO_KEY = f"give a key in api_key_file or {GENERAL_KEY}"
 
 
 def _without_login(url: str) -> str:
@@ -144,7 +144,7 @@ def read_key(provider: str, address: Address, key_file: Path | None, given: str 
 
 def _find_key(provider: str, address: Address, key_file: Path | None) -> tuple[str, str]:
     if key_file is not None:
-        return "key_file", _read_key_file(key_file)
+        return "api_key_file", _read_key_file(key_file)
     names = [GENERAL_KEY]
     if provider != "openai" or address.host == OPENAI_HOST:
         names.append(PROVIDER_KEYS[provider])
@@ -158,23 +158,23 @@ def _read_key_file(file: Path) -> str:
             data = stream.read(MAX_KEY_BYTES + 1)
     except OSError as error:
         raise EmbeddingError(
-            f"key_file {file.name!r} cannot be read ({error.strerror}); check that it is there and its "
+            f"api_key_file {file.name!r} cannot be read ({error.strerror}); check that it is there and its "
             "permissions"
         ) from error
     if len(data) > MAX_KEY_BYTES:
         raise EmbeddingError(
-            f"key_file {file.name!r} is larger than {MAX_KEY_BYTES} bytes, expected one line with the key"
+            f"api_key_file {file.name!r} is larger than {MAX_KEY_BYTES} bytes, expected one line with the key"
         )
     lines = data.decode("utf-8-sig", "replace").splitlines()
     key = lines[0].strip() if lines else ""
     if not key:
-        raise EmbeddingError(f"key_file {file.name!r} has an empty first line, expected the key there")
+        raise EmbeddingError(f"api_key_file {file.name!r} has an empty first line, expected the key there")
     return key
 
 
 def key_sources(provider: str, address: Address) -> str:
     """Return the places where a key for a server is looked for, for messages."""
-    names = ["key_file", GENERAL_KEY]
+    names = ["api_key_file", GENERAL_KEY]
     if provider != "openai" or address.host == OPENAI_HOST:
         names.append(PROVIDER_KEYS[provider])
     return f"{', '.join(names[:-1])} or {names[-1]}"

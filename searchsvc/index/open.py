@@ -82,12 +82,13 @@ class Frame:
                 self._views[identity] = VectorView(self._parts.get(identity, []), keys)
             return self._views[identity]
 
-    def failed(self, identity: str) -> int:
+    def failed(self, identity: str, within: NDArray[np.bool_] | None = None) -> int:
         """Return how many live sections have a text that the model of a profile did not take."""
         failed = self._failed.get(identity)
         if not failed:
             return 0
-        return int((self.live & np.isin(self.table["key"], np.array(failed, np.uint64))).sum())
+        counted = self.live if within is None else self.live & within
+        return int((counted & np.isin(self.table["key"], np.array(failed, np.uint64))).sum())
 
     def missing(self, identity: str, *, failed_too: bool = False) -> NDArray[np.int64]:
         """Return the place of one section for each live text without vectors, those that failed left out."""
@@ -97,12 +98,16 @@ class Frame:
         known = np.concatenate([np.array([0, *failed], np.uint64), *done])
         return np.sort(firsts[~np.isin(keys, known)])
 
-    def coverage(self, identity: str) -> tuple[int, int]:
-        """Return how many live sections with text a profile has done, and how many there are."""
+    def coverage(self, identity: str, within: NDArray[np.bool_] | None = None) -> tuple[int, int]:
+        """Return how many live sections with text a profile has done, and how many there are.
+
+        ``within`` tells which sections count, shape ``(sections,)``; all when left out.
+        """
+        if within is not None:
+            wanted = self.live & within & (self.table["key"] != 0)
+            return int((wanted & self.vectors(identity).done).sum()), int(wanted.sum())
         if identity not in self._coverage:
-            wanted = self.live & (self.table["key"] != 0)
-            done = int((wanted & self.vectors(identity).done).sum())
-            self._coverage[identity] = done, int(wanted.sum())
+            self._coverage[identity] = self.coverage(identity, self.live)
         return self._coverage[identity]
 
 

@@ -4,6 +4,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -136,14 +137,26 @@ class Corpus:
     def _languages(self) -> NDArray[np.int64]:
         return np.bincount(self.column("language")[self.live], minlength=len(CODES))
 
-    def coverage(self, identity: str) -> tuple[int, int]:
-        """Return how many live sections with text have vectors of a profile, and how many there are."""
-        pairs = [frame.coverage(identity) for frame in self.frames]
+    def coverage(self, identity: str, allowed: Mask | None = None) -> tuple[int, int]:
+        """Return how many live sections with text have vectors of a profile, and how many there are.
+
+        With ``allowed``, of those alone.
+        """
+        pairs = [
+            frame.coverage(identity, part)
+            for frame, part in zip(self.frames, self._by_frame(allowed), strict=True)
+        ]
         return sum(done for done, _ in pairs), sum(wanted for _, wanted in pairs)
 
-    def failed(self, identity: str) -> int:
-        """Return how many live sections have a text that the model of a profile did not take."""
-        return sum(frame.failed(identity) for frame in self.frames)
+    def failed(self, identity: str, allowed: Mask | None = None) -> int:
+        """Return how many of them have a text that the model of a profile did not take."""
+        parts = self._by_frame(allowed)
+        return sum(frame.failed(identity, part) for frame, part in zip(self.frames, parts, strict=True))
+
+    def _by_frame(self, allowed: Mask | None) -> Sequence[Mask | None]:
+        if allowed is None:
+            return [None] * len(self.frames)
+        return [allowed[start:stop] for start, stop in pairwise(self.bases.tolist())]
 
 
 def _anchor_view(postings: Postings, places: NDArray[np.int64], base: int) -> AnchorView:

@@ -15,6 +15,8 @@ from searchsvc.items import Problem
 from searchsvc.reading.ignore import IgnoreRules
 from searchsvc.reading.links import NOTE_SUFFIXES
 
+_HELD_BY_ANOTHER = (32, 33)
+"""Windows errors: another program has the file open, or a part of it locked."""
 _UNSHOWABLE = re.compile("[\\\\\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 
@@ -31,7 +33,10 @@ class FileEntry:
 
 
 def walk(root: Path, config: Config) -> Iterator[FileEntry | Problem]:
-    """Yield the notes under ``root`` in path order, and a problem for each entry that cannot be read."""
+    """Yield the notes under ``root`` in path order, and a problem for each entry that cannot be read.
+
+    Problems that may pass are such as skip nothing: what is indexed of the entry should stay.
+    """
     rules = IgnoreRules(root, config)
     folders = [""]
     while folders:
@@ -40,7 +45,7 @@ def walk(root: Path, config: Config) -> Iterator[FileEntry | Problem]:
             with os.scandir(root / folder) as listing:
                 entries = sorted(listing, key=lambda entry: entry.name)
         except OSError as error:
-            yield Problem(path=folder or ".", reason=f"folder cannot be opened: {error.strerror}")
+            yield _unread(folder or ".", f"folder cannot be opened: {error.strerror}", error)
             continue
         inner = []
         for entry in entries:
@@ -61,7 +66,7 @@ def walk(root: Path, config: Config) -> Iterator[FileEntry | Problem]:
                     if found is not None:
                         yield found
             except OSError as error:
-                yield Problem(path=path, reason=f"cannot be read: {error.strerror}")
+                yield _unread(path, f"cannot be read: {error.strerror}", error)
         folders += reversed(inner)
 
 
@@ -73,6 +78,18 @@ def is_note_name(name: str) -> bool:
 def signature(stat: os.stat_result) -> str:
     """Return what changes when a file changes, even when its modification time is set back."""
     return f"{stat.st_size}-{stat.st_mtime_ns}-{stat.st_ctime_ns}-{stat.st_ino}"
+
+
+def may_pass(error: Exception) -> bool:
+    """Tell whether a file that could not be read may be readable in a moment, without any change to it.
+
+    So it is with too many open files, a disk that is away, or another program that holds the file (on
+    Windows); a lack of rights stays until the file changes.
+    """
+    cause = error if isinstance(error, OSError) else error.__cause__
+    if isinstance(cause, PermissionError):
+        return getattr(cause, "winerror", None) in _HELD_BY_ANOTHER
+    return isinstance(cause, OSError)
 
 
 def _examine(entry: os.DirEntry[str], path: str, root: Path, config: Config) -> FileEntry | Problem | None:
@@ -88,6 +105,12 @@ def _examine(entry: os.DirEntry[str], path: str, root: Path, config: Config) -> 
             "split it or raise max_file_bytes",
         )
     return FileEntry(path=path, size=stat.st_size, signature=signature(stat))
+
+
+def _unread(path: str, reason: str, error: OSError) -> Problem:
+    if may_pass(error):
+        return Problem(path=path, reason=f"{reason}; what is indexed of it stays", skipped=False)
+    return Problem(path=path, reason=reason)
 
 
 def _unshowable(path: str, kind: str) -> Problem:

@@ -158,6 +158,16 @@ def test_a_cut_section_is_named_with_its_cost_and_the_call_that_returns_it():
     assert 'detail="full", max_tokens=' in answer.text
 
 
+def test_a_section_larger_than_any_reply_is_offered_page_by_page():
+    hit = make_hit("\n".join(f"Line {n} of a long text about tomatoes." for n in range(400)))
+    ranking = Ranking((hit,), total=1)
+    assert hit.cost > 2000
+    answer = render(ranking, TERMS_OF, page_of(), budget=1000, cap=2000, detail="full")
+    assert 'get_documents(select=["<its id>"])' in answer.text
+    answer = render(ranking, TERMS_OF, page_of(), budget=1000, cap=6000, detail="full")
+    assert "max_tokens=6000" in answer.text
+
+
 def test_most_of_the_budget_is_spent_on_text():
     hits = tuple(make_hit("tomatoes " * 60, f"{n}.md", score=1 - n / 20) for n in range(10))
     hits = tuple(replace(hit, text=f"{hit.text}{n}") for n, hit in enumerate(hits))

@@ -167,6 +167,15 @@ def test_paragraphs_that_use_up_all_marks_fit(budget):
     assert reply.rows
 
 
+def test_one_long_paragraph_leaves_room_for_the_others():
+    found = [paragraph(1, "word " * 20_000), *(paragraph(n, f"word {n}") for n in range(2, 12))]
+    reply = render_paragraphs("word", found, [], total=11, start=0, budget=3000)
+    assert len(reply.rows) == 11
+    assert cost(reply.rows[0]["text"]) > 200
+    alone = render_paragraphs("word", found[:1], [], total=1, start=0, budget=3000)
+    assert cost(alone.rows[0]["text"]) > 2500
+
+
 def test_facts_hold_no_more_text_than_the_reply():
     found = [paragraph(n * 9, "word " * 5000) for n in range(1, 20)]
     reply = render_paragraphs("word", found, [], total=19, start=0, budget=300)

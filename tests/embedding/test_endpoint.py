@@ -315,7 +315,7 @@ def test_the_key_is_sent_and_in_no_log_repr_or_error(caplog):
     assert server.requests[0].headers["authorization"] == f"Bearer {KEY}"
     shown = [str(error.value), repr(error.value), repr(endpoint), repr(ASKED), caplog.text]
     assert not [text for text in shown if KEY in text]
-    assert "check the key in key_file" in str(error.value)
+    assert "check the key in api_key_file" in str(error.value)
 
 
 def test_a_redirect_is_not_followed_and_only_its_host_named():

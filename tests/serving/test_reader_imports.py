@@ -59,10 +59,12 @@ async def test_a_pdf_is_imported_and_found_at_once_with_its_pages(client):
 
 
 async def test_an_epub_and_a_note_are_imported(client, tmp_path):
-    facts, _ = await add(client, "papers/owls.epub")
+    facts, said = await add(client, "papers/owls.epub")
+    assert "second copy" not in said
     assert facts.items() >= {"title": "Owls", "author": "Bea", "language": "en", "file_type": "epub"}.items()
     (tmp_path / "notes/papers/loose.md").write_text("# Loose\n\nleaves\n", encoding="utf-8")
-    note, _ = await add(client, "papers/loose.md")
+    note, said = await add(client, "papers/loose.md")
+    assert "! the same text is served as papers/loose.md" in said
     assert note["file_type"] == "markdown"
     assert note["doc_id"] != "papers/loose.md"
     found = await rows(client, "search_markdown", query="hunt at night")
