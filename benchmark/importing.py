@@ -34,7 +34,7 @@ _DISTINCT = 40
 _SAMPLE = 8
 """PDFs that each engine reads."""
 _SAMPLE_SECONDS = 0.1
-MOST_MB, LEAST_PAGES = 400, 15
+MOST_MB = 400
 """What is wanted: memory of the job, and pages a CPU second."""
 
 

@@ -13,7 +13,6 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +23,8 @@ from benchmark.tables import markdown
 from searchsvc.config import Config, make_root
 from searchsvc.documents import Documents
 from searchsvc.library import Library
-from searchsvc.reading.outline import read_outline
+from searchsvc.reading.decode import decode
+from searchsvc.reading.outline import outline_of
 
 _LEAST_TOKENS = 500
 _ROUNDS = 5
@@ -128,7 +128,7 @@ def _speed(corpora: Sequence[Path]) -> dict[str, Any]:
     parser.core.ruler.enableOnly(["normalize", "block"])
     decoded = [text.decode("utf-8", "replace") for text in texts]
     bare = _cpu(lambda: _each(parser.parse, decoded))
-    fresh = _cpu(lambda: _each(partial(read_outline, "note.md"), texts))
+    fresh = _cpu(lambda: _each(lambda data: outline_of("note.md", decode(data)), texts))
     return {
         "files": len(texts),
         "mean_bytes": sum(map(len, texts)) // len(texts),

@@ -101,11 +101,6 @@ class Windower:
     def _encode(self, text: str, tokens: int) -> Any:
         return self._tokenizer.encode(text[: tokens * CHARACTERS_PER_TOKEN], add_special_tokens=False)
 
-    def id_of(self, token: str) -> int | None:
-        """Return the id of a token, or None when the vocabulary has no such token."""
-        found: int | None = self._tokenizer.token_to_id(token)
-        return found
-
 
 class TextWindower:
     """Turns questions and passages into texts for a model that tokenises by itself. Safe to share."""

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 
 from searchsvc.items import CodeBlock, Image, Section
-from searchsvc.reading.decode import Text, decode
+from searchsvc.reading.decode import Text
 from searchsvc.reading.frontmatter import FrontMatter, read_front_matter
 from searchsvc.reading.links import read_images
 from searchsvc.reading.note import note_title
@@ -64,11 +64,6 @@ class Outline:
                 break
             total += own
         return total
-
-
-def read_outline(path: str, data: bytes) -> Outline:
-    """Parse the bytes of a Markdown file; raises ``ReadingError`` when they are no text."""
-    return outline_of(path, decode(data))
 
 
 def outline_of(path: str, text: Text) -> Outline:

@@ -25,7 +25,7 @@ KNOWN_KEYS = frozenset("id source area what files call expect basis why".split()
 
 
 def run(case: dict[str, Any], folder: Path, *, reverse: bool = False) -> None:
-    """Check everything a case expects; raises ``AssertionError``, or ``NotBuilt`` to be skipped."""
+    """Check everything a case expects; raises ``AssertionError`` where it is not so."""
     assert set(case) <= KNOWN_KEYS, f"the adapter does not know {sorted(set(case) - KNOWN_KEYS)}"
     call = {key: value for key, value in case["call"].items() if key != "repeat"}
     assert call["op"] in OPS, f"the adapter does not know the question {call['op']!r}"

@@ -24,10 +24,6 @@ from searchsvc.service import Service
 REAL_MODEL = "all-minilm-l6-v2-int8"
 
 
-class NotBuilt(Exception):
-    """The case is about something the product does not have yet."""
-
-
 class World:
     """A vault made from the files of a case, and what the product says of it."""
 

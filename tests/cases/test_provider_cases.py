@@ -123,6 +123,7 @@ class Run:
         if said["kind"] == "fake":
             self.embedder = fake = FakeEmbedder(said)
             monkeypatch.setattr("searchsvc.models.load", lambda _: fake)
+            monkeypatch.setattr("searchsvc.models.is_provider", lambda name: name == "fake")
             settings |= {"model": said["model"], "provider": "fake"}
         else:
             is_off = said.get("behaviour") == "connection_refused"
