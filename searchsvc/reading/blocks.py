@@ -28,6 +28,7 @@ from markdown_it.rules_block import (
 )
 from markdown_it.token import Token
 
+from searchsvc.reading.admonitions import admonition
 from searchsvc.reading.asides import aside
 from searchsvc.reading.footnotes import footnote
 
@@ -52,11 +53,12 @@ _INTERRUPTING: dict[str, tuple[_Rule, ...]] = {
     "%": (aside,),
     "{": (aside,),
     "[": (footnote,),
+    **dict.fromkeys("!?=", (admonition,)),
 }
 """What may begin with a character, also in the middle of a paragraph, in stock order."""
 _BEGINNING = _INTERRUPTING | {"[": (footnote, reference)}
 _ENDING_ITEM = {
-    sign: tuple(rule for rule in rules if rule in (fence, blockquote, hr, aside))
+    sign: tuple(rule for rule in rules if rule in (fence, blockquote, hr, aside, admonition))
     for sign, rules in _INTERRUPTING.items()
 }
 _UNDERLINES = "-="

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
+from searchsvc.reading.admonitions import admonition
 from searchsvc.reading.asides import aside
 from searchsvc.reading.blocks import parse_blocks
 from searchsvc.reading.decode import split_lines
@@ -58,6 +59,10 @@ LINES = st.sampled_from(
         "x = y $$",
         "%%",
         "%% short %%",
+        "!!! note",
+        '??? tip "Title"',
+        '=== "Tab"',
+        "        deeper",
         "{/* hidden",
         "there */}",
         "[^a]: note",
@@ -69,6 +74,9 @@ LINES = st.sampled_from(
 STOCK = MarkdownIt("commonmark", {"maxNesting": 200})
 STOCK.core.ruler.enableOnly(["normalize", "block"])
 STOCK.block.ruler.before("fence", "aside", aside, {"alt": ["paragraph", "reference", "blockquote", "list"]})
+STOCK.block.ruler.before(
+    "fence", "admonition", admonition, {"alt": ["paragraph", "reference", "blockquote", "list"]}
+)
 STOCK.block.ruler.before("reference", "footnote", footnote, {"alt": ["paragraph", "reference", "blockquote"]})
 READ = ("inline", "heading_open", "html_block", "fence", "code_block", "comment_open", "comment_close")
 
