@@ -24,7 +24,7 @@ from types import ModuleType
 from typing import Any, Protocol
 
 from searchsvc.config import Config, Root
-from searchsvc.errors import AccessDenied, IndexFault, ReadingError
+from searchsvc.errors import IndexFault, ReadingError
 from searchsvc.index.build import Writer
 from searchsvc.index.catalog import NoteRow
 from searchsvc.index.faults import faults
@@ -331,9 +331,7 @@ def read_batch(
                 touched.append(Touched(path, signature(state), state.st_mtime))
                 continue
             note = read_note(path, data)
-        except (FileNotFoundError, AccessDenied):
-            # Gone, or behind a symbolic link by now: the walk finds what that points at under its own name,
-            # or not at all.
+        except FileNotFoundError:
             continue
         except (OSError, ReadingError, ValueError, RecursionError) as error:
             # Kept by name, without sections: it is read again when it changes, not at every run.
@@ -358,11 +356,17 @@ def _worker_vocabulary(stemming: bool) -> Vocabulary:
 
 
 def _settled(root: Root, path: str) -> os.stat_result:
-    """Return the state of a file, once every later write to it is sure to change that state."""
-    file = os.path.join(root.path, path)
-    state = os.lstat(file)
-    if stat.S_ISLNK(state.st_mode):
-        raise FileNotFoundError(path)
+    """Return the state of a file, once every later write to it is sure to change that state.
+
+    A file that has become a symbolic link, or lies behind one, counts as gone: the walk finds what it
+    points at under its own name, or not at all.
+    """
+    file = str(root.path)
+    for name in path.split("/"):
+        file = os.path.join(file, name)
+        state = os.lstat(file)
+        if stat.S_ISLNK(state.st_mode):
+            raise FileNotFoundError(path)
     age = time.time_ns() - max(state.st_mtime_ns, state.st_ctime_ns)
     if 0 <= age < _CLOCK_TICK_NS:
         time.sleep((_CLOCK_TICK_NS - age) / 1e9)
