@@ -10,6 +10,8 @@ from typing import Any, Literal
 
 PAGE_MARK = re.compile(r"<!-- page (\d{1,6}) -->")
 """The line that importers put before the first text of every page."""
+PAGE_MARK_START = "<!-- page"
+"""Text without it, as most is, needs no look for page marks."""
 
 INTRO = "_intro"
 """Slug of the text under a note's title, whose id means that text alone."""
@@ -178,7 +180,7 @@ class Note:
     def prose(self, line_start: int, line_end: int) -> str:
         """Return the lines of a range as search sees them: without page marks."""
         text = self.text(line_start, line_end)
-        return PAGE_MARK.sub("", text) if "<!-- page" in text else text
+        return PAGE_MARK.sub("", text) if PAGE_MARK_START in text else text
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,8 +51,11 @@ CODES = ("", "en", "de", "es", "fr", "it", "pt", "nl", "zh", "ja", "ko",
 """Languages that are told apart; a section stores the place of its own, 0 for unknown."""
 
 _WORD = re.compile(r"[^\W\d_]+")
-_ASCII_LETTERS = bytes(code if chr(code).isalpha() and code < 128 else 32 for code in range(256))
-"""Keeps letters and puts blanks for the rest: to split there takes half the time of matching words."""
+_ASCII_LETTERS = bytes(
+    ord(chr(code).lower()) if chr(code).isalpha() and code < 128 else 32 for code in range(256)
+)
+"""Makes letters lower and puts blanks for the rest: to split there takes half the time of matching words."""
+_NO_ASCII_LETTERS = bytes(code for code in range(128) if not chr(code).isalpha())
 _IDEOGRAPH = re.compile(
     "[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af\U00020000-\U0002ffff]"
 )
@@ -113,7 +116,7 @@ def foreign_share(text: str) -> float:
 
 
 def _by_script(text: str) -> str:
-    if foreign_share(text) <= _MIN_SCRIPT_SHARE:
+    if _is_mostly_ascii(text) or foreign_share(text) <= _MIN_SCRIPT_SHARE:
         return ""
     ideographs = len(_IDEOGRAPH.findall(text))
     counts = {code: len(letters.findall(text)) for code, letters in _SCRIPTS.items()}
@@ -128,12 +131,19 @@ def _by_script(text: str) -> str:
     return other if own and own.search(text.lower()) else best
 
 
+def _is_mostly_ascii(text: str) -> bool:
+    """Tell quickly that foreign letters would be too few even if all that is not ASCII were such."""
+    plain = text.encode("ascii", "ignore")
+    others, letters = len(text) - len(plain), len(plain.translate(None, _NO_ASCII_LETTERS))
+    return others < _MIN_SCRIPT_SHARE * (letters + others)
+
+
 def _counts(text: str) -> dict[str, int]:
-    counts, text = dict.fromkeys(FUNCTION_WORDS, 0), text.lower()
+    counts = dict.fromkeys(FUNCTION_WORDS, 0)
     if text.isascii():
         speakers = map(_ASCII_SPEAKERS.get, text.encode().translate(_ASCII_LETTERS).split())
     else:
-        speakers = map(_SPEAKERS.get, _WORD.findall(text))
+        speakers = map(_SPEAKERS.get, _WORD.findall(text.lower()))
     for codes, count in Counter(filter(None, speakers)).items():
         for code in codes:
             counts[code] += count

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from searchsvc.index.postings import Stream
-from searchsvc.tokens import Tokenizer
+from searchsvc.tokens import Tokenizer, bare_word
 
 _MAX_PIECES = 200_000
 _MAX_REMEMBERED = 100
@@ -27,7 +27,11 @@ class Vocabulary:
 
     def topic_ids(self, text: str) -> bytes:
         """Return the numbers of the terms of a text in order, without stop words, as packed int32."""
-        return b"".join(map(self._pieces.__getitem__, text.split()))
+        return self.ids_of_pieces(text.split())
+
+    def ids_of_pieces(self, pieces: Iterable[str]) -> bytes:
+        """Return the same of a text that has been split at its blanks already."""
+        return b"".join(map(self._pieces.__getitem__, pieces))
 
     def label_ids(self, text: str) -> bytes:
         """Return the same of a label, such as a title; of one of stop words only, all its terms count."""
@@ -73,7 +77,9 @@ class _Pieces(dict[str, bytes]):
         self._ids = ids
 
     def __missing__(self, piece: str) -> bytes:
-        found = self._ids.packed(self._tokenizer.topic_terms(piece))
+        word = bare_word(piece)
+        # Most new pieces are known words with other signs around them.
+        found = self[word] if word and word != piece else self._ids.packed(self._tokenizer.topic_terms(piece))
         if len(piece) <= _MAX_REMEMBERED:
             self[piece] = found
         return found

@@ -6,9 +6,11 @@ a line, and most lines need none. Nor are tokens made that nobody reads. Those t
 parser's; a test compares them.
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from itertools import accumulate
+from operator import add, sub
 from typing import Any, Literal
 
 from markdown_it import MarkdownIt
@@ -38,13 +40,30 @@ Environment = dict[str, Any]
 _Rule = Callable[[StateBlock, int, int, bool], bool]
 """Given the state, a line, the line to stop at, and whether only to tell if the rule applies."""
 
+_BLANKS = " \t"
+_LABEL = re.compile(r"\[(?:[^\[\]\\]|\\.)*+\]:", re.DOTALL)
+"""May run over lines, whose marks of quotes and indents hold no brackets."""
+
+
+def _break(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+    """Add a thematic break, where a line holds nothing but its first sign and blanks; few do."""
+    line = state.src[state.bMarks[start] + state.tShift[start] : state.eMarks[start]]
+    return not line.strip(line[0] + _BLANKS) and hr(state, start, end, silent)
+
+
+def _definition(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+    """Note a link reference, where a label with a colon stands; most brackets are those of links."""
+    place = state.bMarks[start] + state.tShift[start]
+    return _LABEL.match(state.src, place) is not None and reference(state, start, end, silent)
+
+
 _INTERRUPTING: dict[str, tuple[_Rule, ...]] = {
     "`": (fence,),
     "~": (fence,),
     ">": (blockquote,),
-    "*": (hr, list_block),
-    "-": (hr, list_block),
-    "_": (hr,),
+    "*": (_break, list_block),
+    "-": (_break, list_block),
+    "_": (_break,),
     "+": (list_block,),
     **dict.fromkeys("0123456789", (list_block,)),
     "<": (html_block,),
@@ -56,13 +75,12 @@ _INTERRUPTING: dict[str, tuple[_Rule, ...]] = {
     **dict.fromkeys("!?=", (admonition,)),
 }
 """What may begin with a character, also in the middle of a paragraph, in stock order."""
-_BEGINNING = _INTERRUPTING | {"[": (footnote, reference)}
+_BEGINNING = _INTERRUPTING | {"[": (footnote, _definition)}
 _ENDING_ITEM = {
-    sign: tuple(rule for rule in rules if rule in (fence, blockquote, hr, aside, admonition))
+    sign: tuple(rule for rule in rules if rule in (fence, blockquote, _break, aside, admonition))
     for sign, rules in _INTERRUPTING.items()
 }
 _UNDERLINES = "-="
-_BLANKS = " \t"
 _TAB = 4
 _MAX_INDENT = 3
 _MAX_NESTING = 200
@@ -93,11 +111,11 @@ class _State(StateBlock):
         self.src = "\n".join(lines)
         if lines and not lines[-1].strip(_BLANKS):
             lines = lines[:-1]
-        sizes = [len(line) for line in lines]
-        self.bMarks = [*accumulate((size + 1 for size in sizes), initial=0)]
+        sizes = [*map(len, lines), 0]
+        self.bMarks = [*accumulate([size + 1 for size in sizes[:-1]], initial=0)]
         self.bMarks[-1] = len(self.src)
-        self.eMarks = [start + size for start, size in zip(self.bMarks, [*sizes, 0], strict=True)]
-        self.tShift = [*(len(line) - len(line.lstrip(_BLANKS)) for line in lines), 0]
+        self.eMarks = [*map(add, self.bMarks, sizes)]
+        self.tShift = [*map(sub, sizes, [len(line.lstrip(_BLANKS)) for line in lines]), 0]
         self.sCount = self.tShift.copy()
         if "\t" in self.src:
             indents = (line[:shift] for line, shift in zip(lines, self.tShift, strict=False))
@@ -161,7 +179,8 @@ def _look_up(rules: Mapping[str, tuple[_Rule, ...]]) -> _Rule:
     def rule(state: StateBlock, start: int, end: int, silent: bool) -> bool:
         place = state.bMarks[start] + state.tShift[start]
         # A slice, since an empty line at the very end has no character at all.
-        return any(found(state, start, end, silent) for found in rules.get(state.src[place : place + 1], ()))
+        found = rules.get(state.src[place : place + 1])
+        return found is not None and any(rule(state, start, end, silent) for rule in found)
 
     return rule
 
@@ -176,7 +195,11 @@ def _plain_paragraph(state: StateBlock, start: int) -> bool:
     state.level += 1
     inline = state.push("inline", "", 0)
     state.level -= 1
-    inline.content, inline.map = mdTrim(state.getLines(start, line, state.blkIndent, False)), [start, line]
+    if line == start + 1:  # nothing is left of its indent
+        text = state.src[state.bMarks[start] + state.tShift[start] : state.eMarks[start]]
+    else:
+        text = state.getLines(start, line, state.blkIndent, False)
+    inline.content, inline.map = mdTrim(text), [start, line]
     state.line = line
     return True
 

@@ -9,6 +9,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from html import unescape
+from operator import itemgetter
 from urllib.parse import unquote
 
 from markdown_it.common.utils import normalizeReference, unescapeAll
@@ -90,7 +91,10 @@ def read_references(structure: Structure, *, signs: tuple[str, ...] = _SIGNS) ->
     found = References()
     for block in structure.blocks:
         content = block.content
-        if not any(sign in content for sign in signs):
+        for sign in signs:  # a generator for ``any`` takes four times as long
+            if sign in content:
+                break
+        else:
             continue
         if not block.html:
             content = _blank_between(_blank_between(_blank_code(content), "%%", "%%"), "{/*", "*/}")
@@ -190,20 +194,19 @@ class _Scan:
         self.line_ends = [match.start() for match in _LINE_END.finditer(content)]
 
     def run(self, *, html: bool) -> None:
-        links: list[tuple[int, Link]] = []
-        images: list[tuple[int, Image]] = [*self._html_images()] if "<" in self.content else []
+        items: list[tuple[int, Link | Image]] = [*self._html_images()] if "<" in self.content else []
         if not html:
-            wiki = self.wikilinks() if "[[" in self.content else ()
-            markdown = self._markdown() if self.references or "](" in self.content else ()
-            for position, item in [*wiki, *markdown]:
-                if isinstance(item, Link):
-                    links.append((position, item))
-                else:
-                    images.append((position, item))
+            if "[[" in self.content:
+                items += self.wikilinks()
+            if self.references or "](" in self.content:
+                items += self._markdown()
             if "#" in self.content:
                 self.found.tags += self._tags()
-        self.found.links += [link for _, link in sorted(links, key=lambda pair: pair[0])]
-        self.found.images += [image for _, image in sorted(images, key=lambda pair: pair[0])]
+        for _, item in sorted(items, key=itemgetter(0)):
+            if isinstance(item, Link):
+                self.found.links.append(item)
+            else:
+                self.found.images.append(item)
 
     def _image(self, source: str, alt: str, start: int, end: int) -> Image:
         is_data = source[:5].lower() == "data:"
@@ -311,14 +314,14 @@ class _Scan:
         return target, label.end() if label and target is not None else after
 
     def _item(self, opening: int, closing: int, end: int, destination: str) -> Link | Image | None:
+        is_external, is_embed = bool(_EXTERNAL.match(destination)), self._is_image(opening)
+        if is_external and not is_embed:
+            return None
         inside, line = self.source[opening + 1 : min(closing, opening + _MAX_LABEL)], self._line(opening)
         path, _, fragment = destination.partition("#")
         path = unquote(path.partition("?")[0])
-        is_external, is_embed = bool(_EXTERNAL.match(destination)), self._is_image(opening)
         if is_embed and (is_external or _suffix(path) not in NOTE_SUFFIXES):
             return self._image(destination, inside, opening - 1, end)
-        if is_external:
-            return None
         if is_attachment(path, wiki=False) or not (path or fragment):
             return None
         heading, block = _fragment(unquote(fragment))

@@ -21,6 +21,8 @@ _MAX_PAGES = 10_000_000
 
 def read_metadata(front: FrontMatter) -> Metadata:
     """Return what the front matter of a note says of the document."""
+    if not front.properties:
+        return Metadata()
     texts = {key.lower(): values for key, values in reversed(front.texts.items())}
 
     def first(*names: str) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from searchsvc.items import PAGE_MARK
+from searchsvc.items import PAGE_MARK, PAGE_MARK_START
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +51,8 @@ def read_pages(lines: Sequence[str], properties: Mapping[str, Any]) -> Pages:
     count = properties.get("pages")
     if not isinstance(count, int) or isinstance(count, bool) or count < 1:
         return Pages()
-    found = ((n, PAGE_MARK.fullmatch(line.strip())) for n, line in enumerate(lines, 1) if "<!-- page" in line)
+    found = (
+        (n, PAGE_MARK.fullmatch(line.strip())) for n, line in enumerate(lines, 1) if PAGE_MARK_START in line
+    )
     marks = [(n, int(mark[1])) for n, mark in found if mark]
     return Pages(tuple(n for n, _ in marks), tuple(page for _, page in marks))
