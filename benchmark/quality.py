@@ -53,7 +53,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(arguments: Sequence[str] | None) -> None:
     parser = Parser(prog="python -m benchmark.quality", description="Measure retrieval quality on sets.")
-    parser.add_argument("--data", type=Path, action="append", required=True, metavar="DIR", help="set folder")
+    parser.add_argument(
+        "--data", type=Path, nargs="+", action="extend", required=True, metavar="DIR", help="set folders"
+    )
     parser.add_argument("--mode", choices=modes(), action="append", help="repeatable (default all)")
     parser.add_argument("--profile", action="append", help="model card name, repeatable (default: product's)")
     parser.add_argument("--k", type=int, default=DEPTH, help="results asked for, 10 to 200 (default 10)")

@@ -69,7 +69,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(arguments: Sequence[str] | None) -> None:
     parser = Parser(prog="python -m benchmark.reading", description="Measure the reading tools.")
     parser.add_argument(
-        "--data", nargs="+", type=Path, required=True, help="folders of notes, or sets with corpus/"
+        "--data",
+        nargs="+",
+        action="extend",
+        type=Path,
+        required=True,
+        help="folders of notes, or sets with corpus/",
     )
     parser.add_argument("--json", type=Path, help="file for the figures")
     options = parser.parse_args(arguments)

@@ -53,7 +53,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(arguments: Sequence[str] | None) -> None:
     parser = Parser(prog="python -m benchmark.tokens", description="Measure what each tool costs.")
-    parser.add_argument("--data", type=Path, nargs="+", required=True, metavar="DIR", help="sets of queries")
+    parser.add_argument(
+        "--data", type=Path, nargs="+", action="extend", required=True, metavar="DIR", help="sets of queries"
+    )
     parser.add_argument("--profile", help="model card name (default: the product's)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write every figure here")
     given = parser.parse_args(arguments)

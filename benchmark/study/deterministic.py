@@ -44,7 +44,7 @@ def _run(arguments: Sequence[str] | None) -> None:
     parser = Parser(prog="python -m benchmark.study.deterministic", description="Evidence within a budget.")
     parser.add_argument("--corpus", type=Path, metavar="DIR", help="notes (default: our own)")
     parser.add_argument("--questions", type=Path, metavar="FILE", help="their questions (default: our own)")
-    parser.add_argument("--data", type=Path, action="append", metavar="DIR", help="set folder, repeatable")
+    parser.add_argument("--data", type=Path, nargs="+", action="extend", metavar="DIR", help="set folders")
     parser.add_argument("--profile", default=DEFAULT_MODEL, help="model card name, or none")
     parser.add_argument("--out", type=Path, metavar="FILE", help="write the figures of every question here")
     parser.add_argument("--baseline", type=Path, metavar="FILE", help="an earlier --out to compare with")
