@@ -55,8 +55,13 @@ _VERSION = re.compile(r"[vV](\d+(?:\.\d+)+)")
 _JOINED = re.compile("[:/]")
 _TIMESTAMP = re.compile(r"(\d{4}-\d{2}-\d{2})T(\d{2}:\d{2}(?::\d{2})?)")
 _GROUPED_DIGITS = re.compile(r"\d+(?:-\d+)+")
+_THOUSANDS = re.compile(r"\d{1,3}(?:(?:[,_'’]\d{3})+|(?:\.\d{3}){2}(?!\.))(?![\d_])")
+"""A large number with signs between its digits. One dot may be that of a decimal, three those of an address."""
+_NO_DIGIT = re.compile(r"\D")
 _MIN_GROUPED = 7
 """Digits of a date, a telephone number or an ISBN, which are also written without hyphens."""
+_AFTER_DIGIT = re.compile("(?<=\\d)(?=[\u00bc-\u00be\u2150-\u215e\u2189])")
+"""Where a fraction of one character follows a whole number: compatibility forms would join their digits."""
 _ENTITY = re.compile(r"&(?:[A-Za-z][A-Za-z0-9]{1,31}|#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6});")
 _DATA_URI = re.compile(r"data:[\w.+/-]{1,100};base64,[A-Za-z0-9+/=]+")
 _ACCENT = re.compile("(?!(?<=\u0438)\u0306)[\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670]")
@@ -84,6 +89,7 @@ _MAX_WORD = 80
 _MAX_REMEMBERED = 32
 _MAX_SEEN = 500_000
 _MAX_QUERY = 10_000
+_BETWEEN_DIGITS = re.compile(r"(?<=\d) (?=\d)")
 _PLAIN_WORD = re.compile(rf"[^\W_{_UNSPACED}]+")
 
 _DIGITS = b"0123456789"
@@ -98,7 +104,7 @@ _RUNS = bytes(
 )
 """Keeps the characters that opaque strings are made of, and puts a blank for every other byte."""
 
-VERSION = 4
+VERSION = 5
 """Raised with every change of the rules, so that indexes made by older ones are rebuilt."""
 
 STOP_WORDS = frozenset(
@@ -166,7 +172,10 @@ class Tokenizer:
         return term
 
     def joined_terms(self, text: str) -> list[str]:
-        """Return the names that two or three neighbouring words would make: ``dec 0054`` -> ``dec0054``."""
+        """Return the names that two or three neighbouring words would make: ``dec 0054`` -> ``dec0054``.
+
+        Numbers side by side also make one with a hyphen between them, which names keep there.
+        """
         text = unicodedata.normalize("NFKC", text[:_MAX_QUERY])
         found = list(_PLAIN_WORD.finditer(text))
         folded = [fold(match.group()) for match in found]
@@ -178,7 +187,9 @@ class Tokenizer:
                 between = text[found[last - 1].end() : found[last].start()]
                 if not between.isspace() or folded[last] in STOP_WORDS:
                     break
-                joined.append(self._stem("".join(folded[first : last + 1])))
+                parts = folded[first : last + 1]
+                hyphened = _BETWEEN_DIGITS.sub("-", " ".join(parts)).replace(" ", "")
+                joined += dict.fromkeys(map(self._stem, ("".join(parts), hyphened)))
         return joined
 
     def _analyse(self, chunk: str, *, query: bool) -> tuple[str, ...]:
@@ -257,8 +268,11 @@ def words(text: str) -> list[str]:
         text = _ENTITY.sub(lambda found: unescape(found.group()), text)
     if text.isascii():
         return _ASCII_CHUNK.findall(text)
-    text = unicodedata.normalize("NFKC", _INVISIBLE.sub("", text))
-    return _CHUNK_OR_EMOJI.findall(_HYPHEN.sub("-", text).replace("\u02bc", "'"))
+    text = _INVISIBLE.sub("", text)
+    folded = unicodedata.normalize("NFKC", text)
+    if "\u2044" in folded:
+        folded = unicodedata.normalize("NFKC", _AFTER_DIGIT.sub(" ", text)).replace("\u2044", "/")
+    return _CHUNK_OR_EMOJI.findall(_HYPHEN.sub("-", folded).replace("\u02bc", "'"))
 
 
 def _whole(chunk: str) -> str:
@@ -269,12 +283,15 @@ def _whole(chunk: str) -> str:
 def _inner_wholes(chunk: str) -> list[str]:
     """Return the names inside a chunk: the address of ``10.0.0.1:80``, the number of ``v1.2.3``.
 
-    Of digits in groups it is all of them: ``20240501`` for ``2024-05-01``.
+    Of digits in groups it is all of them: ``20240501`` for ``2024-05-01``, ``1299`` for ``1,299.99``.
     """
     inner = [_whole(part) for part in _JOINED.split(chunk)] if _JOINED.search(chunk) else []
     if len(chunk) > _MIN_GROUPED and _GROUPED_DIGITS.fullmatch(chunk):
         digits = chunk.replace("-", "")
         inner += [digits] if len(digits) >= _MIN_GROUPED else []
+    thousands = _THOUSANDS.match(chunk)
+    if thousands:
+        inner.append(_NO_DIGIT.sub("", thousands.group()))
     version = _VERSION.match(chunk)
     return [*inner, version.group(1).split(".")[0], version.group(1)] if version else inner
 
