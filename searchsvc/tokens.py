@@ -33,6 +33,7 @@ _EMOJI = "\u2300-\u23ff\u25a0-\u27bf\u2b00-\u2bff\U0001f000-\U0001f3fa\U0001f400
 _SIGNS = r"\+\+(?![+A-Za-z_])|\#(?![+\#\w])"
 _CHUNK_PATTERN = (
     r"(?:(?<![\w.])\.)?W+(?:[.\-'’]W+|(?<=\d)[:/](?=\d)W+|(?<=\d),\d{3}(?!\w)"
+    r"|(?<=\d)(?<!,\d)(?<!,\d\d)(?<!,\d{3}),\d{1,2}(?!\w|[,.:/'’\-]\w)"
     r"|(?<=[A-Za-z])&[A-Za-z]{1,3}(?![\w;]))*(?:SIGNS)?"
 ).replace("SIGNS", _SIGNS)
 _ASCII_CHUNK = re.compile(_CHUNK_PATTERN.replace("W", r"\w"), re.ASCII)
@@ -56,7 +57,10 @@ _JOINED = re.compile("[:/]")
 _TIMESTAMP = re.compile(r"(\d{4}-\d{2}-\d{2})T(\d{2}:\d{2}(?::\d{2})?)")
 _GROUPED_DIGITS = re.compile(r"\d+(?:-\d+)+")
 _THOUSANDS = re.compile(r"\d{1,3}(?:(?:[,_'’]\d{3})+|(?:\.\d{3}){2}(?!\.))(?![\d_])")
-"""A large number with signs between its digits. One dot may be that of a decimal, three those of an address."""
+"""A large number with signs between its digits; one dot may be a decimal's, three an address's."""
+_DECIMAL = re.compile(r"(\d+|\d{1,3}(?:\.\d{3})+),(\d{1,2})")
+"""With a comma, as most of Europe writes it."""
+_DECIMAL_END = re.compile(r",\d{1,2}$")
 _NO_DIGIT = re.compile(r"\D")
 _MIN_GROUPED = 7
 """Digits of a date, a telephone number or an ISBN, which are also written without hyphens."""
@@ -179,7 +183,7 @@ class Tokenizer:
         text = unicodedata.normalize("NFKC", text[:_MAX_QUERY])
         found = list(_PLAIN_WORD.finditer(text))
         folded = [fold(match.group()) for match in found]
-        joined = []
+        joined: list[str] = []
         for first in range(len(found)):
             if folded[first] in STOP_WORDS:
                 continue
@@ -220,6 +224,9 @@ class Tokenizer:
         if stamp:
             pieces = (*map(self._words, stamp.groups()), (fold(chunk),))
             return tuple(dict.fromkeys(term for terms in pieces for term in terms))
+        end = _DECIMAL_END.search(chunk) if "," in chunk else None
+        if end and not _DECIMAL.fullmatch(chunk):
+            return self._words(chunk[: end.start()]) + self._words(chunk[end.start() + 1 :])
         signed = _SIGNED_NAME.fullmatch(chunk) if chunk.endswith(("+", "#")) else None
         if signed and signed.group(1) == chunk:
             return (fold(chunk),)
@@ -277,6 +284,9 @@ def words(text: str) -> list[str]:
 
 def _whole(chunk: str) -> str:
     """Return a name of several parts as one term; dots and hyphens between digits keep their meaning."""
+    decimal = _DECIMAL.fullmatch(chunk) if "," in chunk else None
+    if decimal:
+        return f"{decimal[1].replace('.', '')}.{decimal[2]}"
     return _LETTERS_SEPARATOR.sub("", chunk.rstrip("+#"))
 
 
