@@ -60,7 +60,7 @@ _DESTINATION = re.compile(
     re.DOTALL,
 )
 """Of an inline link; parentheses may be nested three deep, as much as CommonMark asks for."""
-_LABEL = re.compile(r"\[([^\[\]]{0,999})\]")
+_LABEL = re.compile(r"\[((?:[^\[\]\\]|\\.){0,999}+)\]", re.DOTALL)
 _TAG_SIGNS = r"[^\s\u2000-\u206f\u2e00-\u2e7f\u3000-\u303f\uff00-\uff0f!-,.:-@\[-^`{-~]+"
 _TAGS = re.compile(rf"#(?:(?<!\S#)|(?<=[*_]#)|(?<=~~#)|(?<===#))({_TAG_SIGNS}(?:#{_TAG_SIGNS})*)")
 """As Obsidian reads tags: after a blank, a mark of emphasis or another tag, up to a blank or punctuation
