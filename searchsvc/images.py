@@ -2,6 +2,7 @@
 
 import os
 import posixpath
+import unicodedata
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from urllib.parse import urljoin
@@ -33,18 +34,19 @@ class Images:
         self._place = place
         self._url = url
         self._entries = entries
-        self._made: dict[str, Picture | SearchError] = {}
+        self._made: dict[tuple[str, bool], Picture | SearchError] = {}
         self._named: dict[str, list[str]] | None = None
 
     def show(self, image: Image) -> Picture:
         """Return the picture of a reference; raises ``SearchError`` when it cannot be sent."""
-        made = self._made.get(image.source)
+        key = image.source, _is_wiki(image)  # an embed finds a file by its name alone, a link does not
+        made = self._made.get(key)
         if made is None:
             try:
                 made = make_picture(self._data(image), self._config.max_image_bytes)
             except SearchError as error:
                 made = error
-            self._made[image.source] = made
+            self._made[key] = made
         if isinstance(made, SearchError):
             raise made
         return made
@@ -67,7 +69,7 @@ class Images:
             address = urljoin(self._url, source)
         if is_address(address):
             return fetch(address, self._config, kinds=("image/",), max_bytes=limit).data
-        return read_bytes(self._file(source, is_wiki=image.raw.startswith("![[")), self._config, limit)
+        return read_bytes(self._file(source, is_wiki=_is_wiki(image)), self._config, limit)
 
     def _by_id(self, name: str) -> Place:
         entry = self._entries().get(name)
@@ -90,11 +92,12 @@ class Images:
                 continue
             except AccessDenied as error:
                 denied = error
-        if is_wiki and isinstance(denied, NotFound):
-            found = self._by_name(root, posixpath.basename(source), folder)
-            if found:
-                return locate_attachment(found, root)
-        raise denied
+        if not isinstance(denied, NotFound):
+            raise denied
+        found = self._by_name(root, source, folder) if is_wiki else self._spelled_so(root, source, folder)
+        if not found:
+            raise denied
+        return locate_attachment(found, root)
 
     def _candidates(self, source: str, folder: str, *, is_wiki: bool) -> list[str]:
         beside = posixpath.normpath(posixpath.join(folder, source.lstrip("/") if is_wiki else source))
@@ -110,12 +113,34 @@ class Images:
             paths += self._candidates(bare, folder, is_wiki=is_wiki) if bare else []
         return list(dict.fromkeys(paths))
 
-    def _by_name(self, root: Root, name: str, folder: str) -> str:
+    def _by_name(self, root: Root, source: str, folder: str) -> str:
         """Find a file anywhere in the root by its name, as Obsidian does: the nearest, then the first."""
+        found = self._files_named(root, source)
+        return min(found, key=lambda p: (posixpath.dirname(p) != folder, p.count("/"), p), default="")
+
+    def _spelled_so(self, root: Root, source: str, folder: str) -> str:
+        """Find a file by its path in other letter case or form, as systems that do not tell them apart."""
+        wanted = {
+            _spelled(path) for path in self._candidates(source.replace("\\", "/"), folder, is_wiki=False)
+        }
+        return next(
+            (path for path in sorted(self._files_named(root, source)) if _spelled(path) in wanted), ""
+        )
+
+    def _files_named(self, root: Root, source: str) -> list[str]:
         if self._named is None:
             self._named = _files_by_name(root.path)
-        found = self._named.get(name.casefold(), [])
-        return min(found, key=lambda p: (posixpath.dirname(p) != folder, p.count("/"), p), default="")
+        name = posixpath.basename(source.replace("\\", "/"))
+        names = (name, name.partition("?")[0].partition("#")[0])
+        return next(filter(None, (self._named.get(_spelled(one)) for one in names)), [])
+
+
+def _is_wiki(image: Image) -> bool:
+    return image.raw.startswith("![[")
+
+
+def _spelled(name: str) -> str:
+    return unicodedata.normalize("NFC", name).casefold()
 
 
 def _files_by_name(root: Path) -> dict[str, list[str]]:
@@ -125,7 +150,7 @@ def _files_by_name(root: Path) -> dict[str, list[str]]:
         folders[:] = sorted(name for name in folders if not name.startswith(".") and name != "node_modules")
         inside = Path(folder).relative_to(root).as_posix()
         for name in names:
-            named.setdefault(name.casefold(), []).append(name if inside == "." else f"{inside}/{name}")
+            named.setdefault(_spelled(name), []).append(name if inside == "." else f"{inside}/{name}")
         count += len(names)
         if count > _MAX_WALKED:
             break

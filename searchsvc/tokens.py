@@ -33,6 +33,7 @@ _EMOJI = "\u2300-\u23ff\u25a0-\u27bf\u2b00-\u2bff\U0001f000-\U0001f3fa\U0001f400
 _SIGNS = r"\+\+(?![+A-Za-z_])|\#(?![+\#\w])"
 _CHUNK_PATTERN = (
     r"(?:(?<![\w.])\.)?W+(?:[.\-'’]W+|(?<=\d)[:/](?=\d)W+|(?<=\d),\d{3}(?!\w)"
+    r"|(?<=\d)(?<!,\d)(?<!,\d\d)(?<!,\d{3}),\d{1,2}(?!\w|[,.:/'’\-]\w)"
     r"|(?<=[A-Za-z])&[A-Za-z]{1,3}(?![\w;]))*(?:SIGNS)?"
 ).replace("SIGNS", _SIGNS)
 _ASCII_CHUNK = re.compile(_CHUNK_PATTERN.replace("W", r"\w"), re.ASCII)
@@ -55,8 +56,16 @@ _VERSION = re.compile(r"[vV](\d+(?:\.\d+)+)")
 _JOINED = re.compile("[:/]")
 _TIMESTAMP = re.compile(r"(\d{4}-\d{2}-\d{2})T(\d{2}:\d{2}(?::\d{2})?)")
 _GROUPED_DIGITS = re.compile(r"\d+(?:-\d+)+")
+_THOUSANDS = re.compile(r"\d{1,3}(?:(?:[,_'’]\d{3})+|(?:\.\d{3}){2}(?!\.))(?![\d_])")
+"""A large number with signs between its digits; one dot may be a decimal's, three an address's."""
+_DECIMAL = re.compile(r"(\d+|\d{1,3}(?:\.\d{3})+),(\d{1,2})")
+"""With a comma, as most of Europe writes it."""
+_DECIMAL_END = re.compile(r",\d{1,2}$")
+_NO_DIGIT = re.compile(r"\D")
 _MIN_GROUPED = 7
 """Digits of a date, a telephone number or an ISBN, which are also written without hyphens."""
+_AFTER_DIGIT = re.compile("(?<=\\d)(?=[\u00bc-\u00be\u2150-\u215e\u2189])")
+"""Where a fraction of one character follows a whole number: compatibility forms would join their digits."""
 _ENTITY = re.compile(r"&(?:[A-Za-z][A-Za-z0-9]{1,31}|#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6});")
 _DATA_URI = re.compile(r"data:[\w.+/-]{1,100};base64,[A-Za-z0-9+/=]+")
 _ACCENT = re.compile("(?!(?<=\u0438)\u0306)[\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670]")
@@ -87,6 +96,7 @@ _MAX_WORD = 80
 _MAX_REMEMBERED = 32
 _MAX_SEEN = 500_000
 _MAX_QUERY = 10_000
+_BETWEEN_DIGITS = re.compile(r"(?<=\d) (?=\d)")
 _PLAIN_WORD = re.compile(rf"[^\W_{_UNSPACED}]+")
 
 _DIGITS = b"0123456789"
@@ -98,7 +108,7 @@ _HEX = re.compile(r"[0-9a-f]{24,}")
 _RUN = re.compile(r"[A-Za-z0-9+=_-]{24,}")
 """Characters that opaque strings are made of, as many as make one."""
 
-VERSION = 4
+VERSION = 5
 """Raised with every change of the rules, so that indexes made by older ones are rebuilt."""
 
 STOP_WORDS = frozenset(
@@ -168,11 +178,14 @@ class Tokenizer:
         return term
 
     def joined_terms(self, text: str) -> list[str]:
-        """Return the names that two or three neighbouring words would make: ``dec 0054`` -> ``dec0054``."""
+        """Return the names that two or three neighbouring words would make: ``dec 0054`` -> ``dec0054``.
+
+        Numbers side by side also make one with a hyphen between them, which names keep there.
+        """
         text = unicodedata.normalize("NFKC", text[:_MAX_QUERY])
         found = list(_PLAIN_WORD.finditer(text))
         folded = [fold(match.group()) for match in found]
-        joined = []
+        joined: list[str] = []
         for first in range(len(found)):
             if folded[first] in STOP_WORDS:
                 continue
@@ -180,7 +193,9 @@ class Tokenizer:
                 between = text[found[last - 1].end() : found[last].start()]
                 if not between.isspace() or folded[last] in STOP_WORDS:
                     break
-                joined.append(self._stem("".join(folded[first : last + 1])))
+                parts = folded[first : last + 1]
+                hyphened = _BETWEEN_DIGITS.sub("-", " ".join(parts)).replace(" ", "")
+                joined += dict.fromkeys(map(self._stem, ("".join(parts), hyphened)))
         return joined
 
     def _analyse(self, chunk: str, *, query: bool) -> tuple[str, ...]:
@@ -211,6 +226,9 @@ class Tokenizer:
         if stamp:
             pieces = (*map(self._words, stamp.groups()), (fold(chunk),))
             return tuple(dict.fromkeys(term for terms in pieces for term in terms))
+        end = _DECIMAL_END.search(chunk) if "," in chunk else None
+        if end and not _DECIMAL.fullmatch(chunk):
+            return self._words(chunk[: end.start()]) + self._words(chunk[end.start() + 1 :])
         signed = _SIGNED_NAME.fullmatch(chunk) if chunk.endswith(("+", "#")) else None
         if signed and signed.group(1) == chunk:
             return (fold(chunk),)
@@ -270,24 +288,33 @@ def words(text: str) -> list[str]:
         text = _ENTITY.sub(lambda found: unescape(found.group()), text)
     if text.isascii():
         return _ASCII_CHUNK.findall(text)
-    text = unicodedata.normalize("NFKC", _INVISIBLE.sub("", text))
-    return _CHUNK_OR_EMOJI.findall(_HYPHEN.sub("-", text).replace("\u02bc", "'"))
+    text = _INVISIBLE.sub("", text)
+    folded = unicodedata.normalize("NFKC", text)
+    if "\u2044" in folded:
+        folded = unicodedata.normalize("NFKC", _AFTER_DIGIT.sub(" ", text)).replace("\u2044", "/")
+    return _CHUNK_OR_EMOJI.findall(_HYPHEN.sub("-", folded).replace("\u02bc", "'"))
 
 
 def _whole(chunk: str) -> str:
     """Return a name of several parts as one term; dots and hyphens between digits keep their meaning."""
+    decimal = _DECIMAL.fullmatch(chunk) if "," in chunk else None
+    if decimal:
+        return f"{decimal[1].replace('.', '')}.{decimal[2]}"
     return _LETTERS_SEPARATOR.sub("", chunk.rstrip("+#"))
 
 
 def _inner_wholes(chunk: str) -> list[str]:
     """Return the names inside a chunk: the address of ``10.0.0.1:80``, the number of ``v1.2.3``.
 
-    Of digits in groups it is all of them: ``20240501`` for ``2024-05-01``.
+    Of digits in groups it is all of them: ``20240501`` for ``2024-05-01``, ``1299`` for ``1,299.99``.
     """
     inner = [_whole(part) for part in _JOINED.split(chunk)] if _JOINED.search(chunk) else []
     if len(chunk) > _MIN_GROUPED and _GROUPED_DIGITS.fullmatch(chunk):
         digits = chunk.replace("-", "")
         inner += [digits] if len(digits) >= _MIN_GROUPED else []
+    thousands = _THOUSANDS.match(chunk)
+    if thousands:
+        inner.append(_NO_DIGIT.sub("", thousands.group()))
     version = _VERSION.match(chunk)
     return [*inner, version.group(1).split(".")[0], version.group(1)] if version else inner
 

@@ -66,6 +66,16 @@ def test_words_apart_are_split_apart(tokenizer: Tokenizer, one: str, two: str) -
         ("v1.2.3", {"v1", "1", "2", "3", "1.2.3", "v1.2.3"}),
         ("192.168.0.1:80", {"192", "168", "0", "1", "80", "192.168.0.1", "192.168.0.1:80"}),
         ("2024-05-01", {"2024", "05", "01", "2024-05-01", "20240501"}),
+        ("1,299.99", {"1", "299", "99", "1299", "1299.99"}),
+        ("1_000_000", {"1", "000", "1000000", "1_000_000"}),
+        ("1'000'000", {"1", "000", "1000000", "1'000'000"}),
+        ("1.000.000", {"1", "000", "1000000", "1.000.000"}),
+        ("192.168.100.200", {"192", "168", "100", "200", "192.168.100.200"}),
+        ("9,90", {"9", "90", "9.90"}),
+        ("1.299,99", {"1", "299", "99", "1299.99"}),
+        ("1,2,3", {"1", "2", "3"}),
+        ("1.2,3", {"1", "2", "1.2", "3"}),
+        ("2½", {"2", "1", "1/2"}),
         ("C++ C# F# C", {"c++", "c#", "f#", "c"}),
         ("Objective-C++", {"object", "c", "c++", "objectivec"}),
         (".NET", {"net", ".net"}),
@@ -92,6 +102,12 @@ def test_what_stands_past_any_length_is_still_indexed(tokenizer: Tokenizer) -> N
         "a_b-" * 100 + "终点",
     ):
         assert {"终点", "終点"} & set(tokenizer.terms(long))
+
+
+def test_names_of_words_typed_apart_are_joined_as_names_are_indexed(tokenizer: Tokenizer) -> None:
+    for name in ("DEC-0054", "CVE-2021-44228", "2024-05-01", "front-matter"):
+        whole = tokenizer.terms(name)[-1]
+        assert whole in tokenizer.joined_terms(name.replace("-", " "))
 
 
 def test_a_question_of_stop_words_alone_keeps_them(tokenizer: Tokenizer) -> None:

@@ -81,13 +81,17 @@ _MODEL = re.compile(
     r"|(?:does not|doesn't) support embedding|not an embedding model",
     re.IGNORECASE | re.DOTALL,
 )
+_CRASH = re.compile(r"\bEOF\b|connection (?:refused|reset)|forcibly closed|no longer running", re.IGNORECASE)
+"""Ollama says so, also with a status of 400, when the process that runs the model has ended."""
 _ENDPOINT = re.compile(r"unexpected endpoint|404 page not found|no route", re.IGNORECASE)
 _DIMENSIONS = re.compile(r"\bdimensions\b", re.IGNORECASE)
 
 _WAITS = frozenset({408, 409, 425, 429})
 _ABOUT_TEXT = frozenset({200, 400, 413, 422})
 _NO_WAY = frozenset({501, 505})
-TOO_LARGE, SERVER_ERROR, UNAVAILABLE = 413, 500, 503
+OK, TOO_LARGE, SERVER_ERROR, UNAVAILABLE = 200, 413, 500, 503
+FAILED_DEPENDENCY = 424
+"""Of text-embeddings-inference, for what others answer 500."""
 
 
 def read_fault(status: int, headers: Mapping[str, str], body: bytes, asked: Asked) -> ServerFault:
@@ -97,7 +101,7 @@ def read_fault(status: int, headers: Mapping[str, str], body: bytes, asked: Aske
         text = f"answered {status}: it redirects to {show(host, asked)}; give the address where that ends"
         return ServerFault(f"{asked.where} {text}", Kind.SYSTEMIC, status=status)
     said, codes = _read_body(body, headers.get("content-type", ""))
-    kind, hint = _judge(status, said, codes, asked)
+    kind, hint = _judge(_meant(status, codes), said, codes, asked)
     should_retry = headers.get("x-should-retry", "").strip().lower()
     if should_retry == "false" and kind in (Kind.TRANSIENT, Kind.UNCLEAR, Kind.LOADING):
         kind = Kind.SYSTEMIC
@@ -105,6 +109,14 @@ def read_fault(status: int, headers: Mapping[str, str], body: bytes, asked: Aske
         kind = Kind.TRANSIENT
     text = f"{asked.where} answered {status}: {show(said, asked) or 'no message'}{hint}"
     return ServerFault(text, kind, delay=read_delay(headers), status=status)
+
+
+def _meant(status: int, codes: frozenset[str]) -> int:
+    """Return the status that is meant: gateways answer 200 and name that of the server behind them."""
+    if status == FAILED_DEPENDENCY:
+        return SERVER_ERROR
+    named = [int(code) for code in codes if code.isdecimal() and len(code) == 3]
+    return next((code for code in named if code >= 400), status) if status == OK else status
 
 
 def _judge(status: int, said: str, codes: frozenset[str], asked: Asked) -> tuple[Kind, str]:
@@ -135,7 +147,7 @@ def _judge_words(status: int, said: str, codes: frozenset[str], asked: Asked) ->
         return Kind.SYSTEMIC, _wrong_address(asked)
     if status != SERVER_ERROR and _DIMENSIONS.search(said):
         return Kind.SYSTEMIC, "; leave the setting dimensions out, or give a length that the model has"
-    if status == SERVER_ERROR and not _CONTENT.search(said):
+    if (status == SERVER_ERROR and not _CONTENT.search(said)) or _CRASH.search(said):
         return Kind.UNCLEAR, ""
     return Kind.CONTENT, ""
 
@@ -210,8 +222,8 @@ def _messages(value: Any, depth: int) -> Iterator[tuple[str, str]]:
             yield from _messages(entry, depth + 1)
     elif isinstance(value, dict) and depth < 4:
         for name in ("code", "type"):
-            if isinstance(value.get(name), str):
-                yield "", value[name]
+            if isinstance(value.get(name), str | int):
+                yield "", str(value[name])
         # Only these: other fields, such as pydantic's ``input``, repeat what was sent.
         for name in ("error", "message", "msg", "detail", "errors"):
             if value.get(name):

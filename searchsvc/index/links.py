@@ -2,8 +2,8 @@
 
 Resolution follows Obsidian: exact path, relative path, then the end of a path by whole names, without
 regard to letter case where case decides nothing, nearest folder first. Names are compared in Unicode's
-composed form (NFC); a wikilink may be encoded like an address where no note is called so. What stays
-ambiguous is answered in a fixed order and said to be ambiguous.
+composed form (NFC); a wikilink may be encoded like an address, or end in a sign that begins no heading,
+where no note is called so. What stays ambiguous is answered in a fixed order and said to be ambiguous.
 """
 
 import posixpath
@@ -78,6 +78,7 @@ class Resolver:
             if page:
                 return Destination(page)
         written = [target, _spelled(unquote(target)) if link.wiki else target, target.replace("\\", "/")]
+        written.append(target.rstrip("#"))
         for name in dict.fromkeys(written):
             found = self._wiki(name.strip("/"), _spelled(folder), rooted=name.startswith("/"))
             if found.path:

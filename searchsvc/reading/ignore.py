@@ -1,12 +1,15 @@
 """Which files and folders of a root are left out.
 
-Hidden names, the patterns of the configuration, and every .gitignore and .searchsvcignore on the way,
-by Git's rules (https://git-scm.com/docs/gitignore): the deepest file that has an opinion wins.
+Hidden names, the patterns of the configuration, and every .gitignore and .searchsvcignore on the way, from
+the top of the Git repository that the root lies in, by Git's rules (https://git-scm.com/docs/gitignore): the
+deepest file that has an opinion wins.
 """
 
+import os
 import re
 import warnings
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 
 from pathspec import GitIgnoreSpec, Pattern, RegexPattern
@@ -14,7 +17,7 @@ from pathspec import GitIgnoreSpec, Pattern, RegexPattern
 from searchsvc.config import Config
 
 _NEVER_READ = frozenset((".git", ".obsidian", ".hg", ".svn", ".trash"))
-_OWN_FILE = ".searchsvcignore"
+_GIT_FILE, _OWN_FILE = ".gitignore", ".searchsvcignore"
 _ANY_FOLDER = re.compile(r"\*\*/+\s*$")
 _FINAL_SLASH = re.compile(r"(?<=[^!\s])/+\s*$")
 _MAX_RULE_BYTES = 200_000
@@ -27,7 +30,7 @@ class IgnoreRules:
     def __init__(self, root: Path, config: Config) -> None:
         self._root = root
         self._include_hidden = config.include_hidden
-        self._files = (".gitignore", _OWN_FILE) if config.use_gitignore else (_OWN_FILE,)
+        self._files = (_GIT_FILE, _OWN_FILE) if config.use_gitignore else (_OWN_FILE,)
         self._base = _Rules(config.ignore)
         self._known: dict[str, _Rules | None] = {}
 
@@ -48,6 +51,10 @@ class IgnoreRules:
                 verdict = rules.verdict(path[len(folder) + 1 if folder else 0 :], is_folder=is_folder)
                 if verdict is not None:
                     return verdict
+        for prefix, rules in self._above:
+            verdict = rules.verdict(prefix + path, is_folder=is_folder)
+            if verdict is not None:
+                return verdict
         return bool(self._base.verdict(path, is_folder=is_folder))
 
     def hides(self, path: str) -> bool:
@@ -57,6 +64,22 @@ class IgnoreRules:
         return any(self.skips(folder, is_folder=True) for folder in folders) or self.skips(
             path, is_folder=False
         )
+
+    @cached_property
+    def _above(self) -> "list[tuple[str, _Rules]]":
+        """Git's files above the root, the nearest first, each with the way from there to the root.
+
+        One that leaves out the root itself does not count: somebody has asked for the root.
+        """
+        folders = [self._root, *self._root.parents] if _GIT_FILE in self._files else []
+        top = next((n for n, folder in enumerate(folders) if os.path.exists(folder / ".git")), 0)
+        found = []
+        for folder in folders[1 : top + 1]:
+            lines = self._lines(str(folder), _GIT_FILE)
+            prefix = f"{self._root.relative_to(folder).as_posix()}/"
+            if lines and not (rules := _Rules(lines)).leaves_out_any(prefix):
+                found.append((prefix, rules))
+        return found
 
     def _rules(self, folder: str) -> "_Rules | None":
         if folder not in self._known:
@@ -97,6 +120,11 @@ class _Rules:
         if found.index is not None and not is_folder and _is_for_folders(rules.patterns[found.index]):
             return None
         return found.include
+
+    def leaves_out_any(self, way: str) -> bool:
+        """Tell whether one of the folders on a way, which ends in a slash, is left out."""
+        ends = (match.start() for match in re.finditer("/", way))
+        return any(self.verdict(way[:end], is_folder=True) for end in ends)
 
 
 def _is_for_folders(pattern: Pattern) -> bool:

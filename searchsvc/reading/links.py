@@ -44,8 +44,15 @@ _IMG_TAG = re.compile(
 """Quoted values may hold ``>``; where quotes are unbalanced, the first ``>`` is the end."""
 _HTML_TAG = re.compile(r"</?[A-Za-z][^<>]{0,2000}>")
 _ATTRIBUTE = re.compile(r"""(?<![\w\-])(src|alt)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""", re.IGNORECASE)
-_BRACKET = re.compile(r"\\.|\[|\]", re.DOTALL)
-"""Each way begins with a sign, for which Python skips all other text; not so with a class of signs."""
+_BRACKET = re.compile(
+    r"\\.|\[|\]|<[A-Za-z][A-Za-z0-9+.\-]{1,31}:[^\s<>]{0,2000}>|"
+    r"""</?[A-Za-z][A-Za-z0-9\-]{0,50}(?:\s+[A-Za-z_:][\w:.\-]{0,100}"""
+    r"""(?:\s*=\s*(?:"[^"]{0,500}"|'[^']{0,500}'|[^\s"'=<>`]{1,500}))?){0,20}+\s*/?>""",
+    re.DOTALL,
+)
+"""Brackets, and what binds more tightly than they do: escapes, addresses and tags between ``<`` and ``>``.
+
+Each way begins with a sign, for which Python skips all other text; not so with a class of signs."""
 _PLAIN = r"[^\s()\\]|\\\S?"
 _NESTED = rf"\((?:{_PLAIN}|\((?:{_PLAIN}|\((?:{_PLAIN})*+\))*+\))*+\)"
 _TITLE = r""""(?:[^"\\]|\\.)*+"|'(?:[^'\\]|\\.)*+'|\((?:[^()\\]|\\.)*+\)"""
@@ -54,7 +61,7 @@ _DESTINATION = re.compile(
     re.DOTALL,
 )
 """Of an inline link; parentheses may be nested three deep, as much as CommonMark asks for."""
-_LABEL = re.compile(r"\[([^\[\]]{0,999})\]")
+_LABEL = re.compile(r"\[((?:[^\[\]\\]|\\.){0,999}+)\]", re.DOTALL)
 _TAG_SIGNS = r"[^\s\u2000-\u206f\u2e00-\u2e7f\u3000-\u303f\uff00-\uff0f!-,.:-@\[-^`{-~]+"
 _TAGS = re.compile(rf"#(?:(?<!\S#)|(?<=[*_]#)|(?<=~~#)|(?<===#))({_TAG_SIGNS}(?:#{_TAG_SIGNS})*)")
 """As Obsidian reads tags: after a blank, a mark of emphasis or another tag, up to a blank or punctuation
@@ -251,8 +258,11 @@ class _Scan:
             inside = self.source[match.start(2) : match.end(2)]
             written, *alias = _ALIAS_BAR.split(inside, maxsplit=1)
             target, _, fragment = written.partition("#")
-            target, text = target.strip(), alias[0].strip() if alias else ""
-            if "://" in target:
+            # A sign at the very end may belong to the name, as in [[C#]]: it names no heading.
+            is_name = bool(target.strip()) and fragment.strip().lower() in ("", *NOTE_SUFFIXES)
+            target, fragment = (written.strip(), "") if is_name else (target.strip(), fragment)
+            text = alias[0].strip() if alias else ""
+            if "://" in target or self._is_cited(inside):
                 continue
             line = self._line(match.start())
             if _suffix(target) in _IMAGE_SUFFIXES or (embed and target.startswith(IMAGE_STUB)):
@@ -266,13 +276,21 @@ class _Scan:
                     embed=embed, wiki=True,
                 )  # fmt: skip
 
+    def _is_cited(self, label: str) -> bool:
+        """Tell whether ``[[1]]`` stands for a link reference in brackets, whose definition the note has.
+
+        Foam writes definitions of wikilinks, which lead to what the link itself names.
+        """
+        destination = self.references.get(normalizeReference(label)) if self.references else None
+        return destination is not None and not _is_named(destination, label)
+
     def _markdown(self) -> Iterator[tuple[int, Link | Image]]:
         """Yield links and images with one stack of open brackets; a link holds no other link."""
         content, stack, skip_to = self.content, list[int](), 0
         dead = 0  # so many of the outermost brackets hold a link already
         for match in _BRACKET.finditer(content):
             start, sign = match.start(), match.group()
-            if start < skip_to or sign[0] == "\\":
+            if start < skip_to or sign[0] in "\\<":
                 continue
             if sign == "[":
                 stack.append(start)
@@ -311,7 +329,12 @@ class _Scan:
         else:
             name = self.source[opening + 1 : closing]
         target = self.references.get(normalizeReference(name))
+        if target is not None and self._is_wikilink(opening, closing) and _is_named(target, name):
+            return None, after
         return target, label.end() if label and target is not None else after
+
+    def _is_wikilink(self, opening: int, closing: int) -> bool:
+        return self.content[opening - 1 : opening] == "[" and self.content[closing + 1 : closing + 2] == "]"
 
     def _item(self, opening: int, closing: int, end: int, destination: str) -> Link | Image | None:
         is_external, is_embed = bool(_EXTERNAL.match(destination)), self._is_image(opening)
@@ -327,6 +350,13 @@ class _Scan:
         heading, block = _fragment(unquote(fragment))
         text = plain_text(inside)
         return Link(target=path, heading=heading, block=block, text=text, line=line, embed=is_embed)
+
+
+def _is_named(destination: str, label: str) -> bool:
+    """Tell whether a path ends in a name, with or without the suffix of a note."""
+    name = unquote(destination.partition("#")[0]).rsplit("/", 1)[-1].lower()
+    wanted = label.rsplit("/", 1)[-1].strip().lower()
+    return name in (wanted, *(wanted + suffix for suffix in NOTE_SUFFIXES))
 
 
 def _fragment(text: str) -> tuple[str, str]:

@@ -21,6 +21,11 @@ _INLINE_MARKUP = re.compile(r"[\\`*_\[\]<>&!~]")
 _WIKILINK = re.compile(r"!?\[\[([^\[\]|]*)(?:\\?\|([^\[\]]*))?\]\]")
 ATTRIBUTES = re.compile(r"""\{:?\s{0,9}((?:[.#][^\s{}]++|[\w-]++=(?:"[^"{}]*"|[^\s"{}]++)|-)\s{0,9})+\}""")
 _ID_ATTRIBUTE = re.compile(r"[{\s:]#([^\s{}]+)")
+_CLOSING_HASHES = re.compile(r"\s#+\s*$")
+_COMMENT = re.compile(r"\{/\*(?:(?!\*/\}|\{/\*).)*+\*/\}|%%(?:(?!%%).)*+%%", re.DOTALL)
+"""Of MDX and of Obsidian, none in another, so that it is looked for once; those of HTML are markup."""
+_ID_COMMENT = re.compile(r"(?:\{/\*\s{0,9}#?|<!--\s{0,9}#)([^\s{}*/<>]+)\s{0,9}(?:\*/\}|-->)\s*$")
+"""As Docusaurus and React write the id of a heading at its end."""
 _BAR = re.compile(r"(?<!\\)\|")
 _TABLE_LINE = re.compile(r"\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?")
 _MAX_INLINE = 2_000
@@ -33,7 +38,7 @@ class Heading:
 
     level: int
     title: str
-    """Plain text; trailing attributes such as ``{#id .class}`` are taken off."""
+    """Plain text; trailing attributes such as ``{#id .class}`` and comments are taken off."""
     names: tuple[str, ...]
     """Ids by which links may call it, beside that made of its title.
 
@@ -128,10 +133,16 @@ def _heading(token: Token, source: str, line: int, environment: Environment) -> 
     span, written = token.map or [0, 1], source.split()
     brace = source.rfind("{") if source.endswith("}") else -1
     attributes = ATTRIBUTES.fullmatch(source, brace) if brace >= 0 else None
-    if attributes:
-        source = source[:brace]
-    title = plain_text(source, environment)
     names = _ID_ATTRIBUTE.findall(attributes.group()) if attributes else []
+    if attributes:
+        source = _CLOSING_HASHES.sub("", source[:brace])
+    id_comment = _ID_COMMENT.search(source) if source.endswith(("*/}", "-->")) else None
+    if id_comment:
+        names.append(id_comment[1])
+        source = source[: id_comment.start()]
+    if ("{/*" in source or "%%" in source) and "`" not in source:
+        source = _COMMENT.sub("", source)
+    title = plain_text(source, environment)
     if len(written) > 1 and written != title.split() and len(source) <= _MAX_NAME:
         names.append("%20".join(written))
     return Heading(

@@ -98,7 +98,7 @@ class Server(MCPServer[Desk]):
                 raise ToolError(f"{tool} has no parameter {name!r}; {hint}")
             if target in accepted:
                 raise ToolError(f"{tool}: {name!r} and another argument both mean {target!r}; give one")
-            if value is not None:
+            if value is not None and not _is_left_out(value, known[target]):
                 accepted[target] = _read_text(value, known[target])
         return accepted
 
@@ -125,9 +125,21 @@ def _keep_required(schema: dict[str, Any] | None) -> None:
         schema["properties"] = {name: schema["properties"][name] for name in schema["required"]}
 
 
+def _is_left_out(value: Any, schema: dict[str, Any]) -> bool:
+    """Tell whether a client sent an empty text for what it leaves out, where that is no value."""
+    takes_text = schema.get("type") in ("string", "array", None) and "enum" not in schema
+    return value == "" and "default" in schema and not takes_text
+
+
 def _read_text(value: Any, schema: dict[str, Any]) -> Any:
-    """Read a list, mapping or number that a client sent as text, as it was meant."""
+    """Read what a client sent as text, or as a number where text is wanted, as it was meant."""
     kind = schema.get("type")
+    if kind == "string" and isinstance(value, int | float) and not isinstance(value, bool):
+        return json.dumps(value)
+    if kind == "array" and isinstance(value, int | float) and not isinstance(value, bool):
+        value = [value]
+    if kind == "array" and isinstance(value, list):
+        return [_read_text(item, schema.get("items", {})) for item in value]
     if kind == "array" and isinstance(value, dict):
         return [value]
     if kind == "array" and isinstance(value, str):
@@ -136,9 +148,10 @@ def _read_text(value: Any, schema: dict[str, Any]) -> Any:
     elif kind not in ("array", "object", "integer", "boolean") or not isinstance(value, str):
         return value
     try:
-        return json.loads(value)
+        read = json.loads(value)
     except (ValueError, RecursionError):
         return value
+    return _read_text(read, schema) if isinstance(read, list) else read
 
 
 def _explain(error: ValidationError) -> str:

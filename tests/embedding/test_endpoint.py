@@ -170,6 +170,14 @@ FAULTS = [
     (400, {"error": 'model "llama" does not support embeddings'}, Kind.SYSTEMIC),
     (200, {"error": "Unexpected endpoint or method. (POST /embeddings)"}, Kind.SYSTEMIC),
     (302, b"", Kind.SYSTEMIC),
+    # Gateways answer 200 and say in the body what the server behind them answered.
+    (200, {"error": {"message": "Provider returned error", "code": 429}}, Kind.TRANSIENT),
+    (200, {"error": {"message": "bad gateway", "code": "502"}}, Kind.TRANSIENT),
+    (200, {"error": {"message": "no auth credentials found", "code": 401}}, Kind.SYSTEMIC),
+    (200, {"error": {"message": "too many inputs", "code": 17}}, Kind.CONTENT),
+    (424, {"error": "Inference failed", "error_type": "Backend"}, Kind.UNCLEAR),
+    (400, {"error": 'do embedding request: Post "http://127.0.0.1:61135/embedding": EOF'}, Kind.UNCLEAR),
+    (400, {"error": "dial tcp 127.0.0.1:61135: connect: connection refused"}, Kind.UNCLEAR),
 ]
 
 

@@ -92,6 +92,15 @@ async def test_common_aliases_and_numbers_sent_as_text_are_understood(client):
     assert len(result.structured_content["hits"]) == 2
 
 
+async def test_text_sent_as_a_number_and_empty_text_for_what_is_left_out_are_understood(client):
+    asked = {"query": 404, "queries": ["tomatoes", 5], "mode": "", "top_k": "", "properties": "", "tags": ""}
+    result = await client.call_tool("semantic_search", asked)
+    assert not result.is_error, text_of(result)
+    assert result.structured_content["hits"][0]["path"] == "garden/tomatoes.md"
+    for wrong in ({"query": True}, {"query": ["tomatoes"]}, {"query": {"text": "tomatoes"}}):
+        assert (await client.call_tool("semantic_search", wrong)).is_error
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
