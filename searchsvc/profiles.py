@@ -165,12 +165,12 @@ def is_made_by(card: ProfileCard | None, choice: ModelChoice) -> bool:
 
 
 def _identify(service: Service, name: str) -> str:
-    """Return the identity of the profile of a name or identity; NotFound when it names none, or several."""
+    """Return the identity of the profile of a name or identity; NotFound, or QueryError for several."""
     rows = list_profiles(service)
     found = sorted({row.identity for row in rows if name in (row.name, row.identity)})
     if len(found) == 1:
         return found[0]
     if found:
-        raise NotFound(f"{len(found)} profiles are called {name!r}; say which: {', '.join(found)}")
+        raise QueryError(f"{len(found)} profiles are called {name!r}; say which: {', '.join(found)}")
     known = ", ".join(dict.fromkeys(row.name for row in rows)) or "none; run `searchsvc embed`"
     raise NotFound(f"no profile {name!r}; there are: {known}")

@@ -185,9 +185,9 @@ class Service:
         ranking = self.ask(replace(request, start=page.start))
         return render(ranking, self.terms_of, page, budget=budget, detail=detail)
 
-    def md_find(self, query: str, *, vault_path: str = "", max_tokens: int = 4000) -> Answer:
-        """Say which notes of a large vault are about something, and where in them."""
-        path = f"{self._root_name(vault_path)}:" if vault_path else ""
+    def md_find(self, query: str, *, vault_path: str = "", path: str = "", max_tokens: int = 4000) -> Answer:
+        """Say which notes, of a folder or glob or all, are about something, and where in them."""
+        path = f"{self._root_name(vault_path)}:{path}" if vault_path else path
         request = Request(query, size=POOL, filters=Filters(path=path), related=True)
         ranking = self.ask(request)
         with self.pinned() as pinned:

@@ -154,7 +154,7 @@ def test_two_profiles_of_one_name_are_told_apart_by_their_identities(open_with, 
     embed(open_with("one"))
     service = open_with("auto")
     small, large = sorted(list_profiles(service), key=lambda row: row.dimension)
-    with pytest.raises(NotFound, match=f"2 profiles are called 'one'; say which: .*{small.identity}"):
+    with pytest.raises(QueryError, match=f"2 profiles are called 'one'; say which: .*{small.identity}"):
         use_profile(service, "one")
     assert use_profile(service, small.identity) == small.identity
     assert [row.dimension for row in list_profiles(service) if row.in_use] == [16]
