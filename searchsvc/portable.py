@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from searchsvc.embedding.base import Embedder, Profile
-from searchsvc.embedding.cards import PROVIDERS as LOCAL
+from searchsvc.embedding.cards import RUNTIMES
 from searchsvc.embedding.context import PROBES
 from searchsvc.errors import EmbeddingError, IndexFault, NotFound, QueryError
 from searchsvc.index.archive import Archive, write_archive
@@ -342,7 +342,7 @@ def _checked_choice(facts: Mapping[str, Any], choice: Mapping[str, Any]) -> dict
     if any(type(value) is not _CHOICE[key] for key, value in kept.items()):
         raise ValueError("the choice of a model is of another type")
     maker, provider = facts["provider"], kept["provider"]
-    is_other = maker in LOCAL and provider != "local"
+    is_other = maker in RUNTIMES and provider != "local"
     if is_other or (provider in _SERVERS and not maker.startswith(provider)):
         raise ValueError(f"vectors of {maker} cannot come from provider {provider}")
     return _portable_choice(facts, kept)

@@ -22,6 +22,9 @@ class ProfileRow:
     identity: str
     """The full identity, hashed; vectors of two identities are never compared."""
     provider: str
+    """What runs the model, as the settings call it."""
+    runtime: str
+    """How the provider runs it, such as ``onnx``; empty where the provider says it all."""
     dimension: int
     embedded: int
     """Sections with vectors."""
@@ -143,7 +146,8 @@ def _rows(service: Service, vault: Vault) -> list[ProfileRow]:
                     root=vault.root.name,
                     name=card.name if card else identity,
                     identity=identity,
-                    provider=str(facts.get("provider", "")),
+                    provider=card.provider if card else "",
+                    runtime=card.runtime if card else "",
                     dimension=int(facts.get("dimension", 0)),
                     embedded=done,
                     wanted=wanted,

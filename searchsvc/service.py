@@ -324,7 +324,9 @@ class Service:
                 done, wanted = pinned.corpus.coverage(embedder.profile.identity)
                 failed = pinned.corpus.failed(embedder.profile.identity)
         profile = embedder.profile
-        return ProfileStatus(slot.name, "ready", profile.provider, profile.dimension, done, wanted, failed)
+        return ProfileStatus(
+            slot.name, "ready", slot.choice.provider, profile.dimension, done, wanted, failed
+        )
 
     def _advice(self, roots: Sequence[RootStatus]) -> list[str]:
         # A server that is at work sees to missing indexes by itself.

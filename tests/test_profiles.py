@@ -81,7 +81,7 @@ def test_profiles_lie_side_by_side_with_their_coverage_and_one_is_in_use(open_wi
     assert used(service) == ["two"]
     plain = as_plain(rows)[0]
     assert plain["dimension"] == 16
-    assert plain["provider"] == "test"
+    assert (plain["provider"], plain["runtime"]) == ("local", "test")
     assert plain["bytes"] == service.vaults[0].size(rows[0].identity) > 0
 
 
