@@ -24,9 +24,23 @@ from searchsvc.terminal import (
     make_config,
     model_options,
     print_json,
+    print_reply,
     ready_service,
 )
 from searchsvc.upkeep_commands import UPKEEP_COMMANDS
+
+
+def _read_properties(
+    context: click.Context, option: click.Parameter, given: tuple[str, ...]
+) -> dict[str, list[str]]:
+    """Return the values that each property must have."""
+    wanted: dict[str, list[str]] = {}
+    for pair in given:
+        key, equals, value = pair.partition("=")
+        if not key.strip() or not equals:
+            raise click.BadParameter(f"{pair!r}, expected KEY=VALUE", context, option)
+        wanted.setdefault(key.strip(), []).append(value.strip())
+    return wanted
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -40,7 +54,8 @@ def main(context: click.Context, config_file: Path | None, data_dir: Path | None
     Two commands are the whole set-up: `searchsvc serve ./notes` for an AI agent over MCP, or
     `searchsvc search "a question" --root ./notes` on the command line. Indexing is automatic.
 
-    Exit codes: 0 done, 1 failed, 2 wrong usage, 3 nothing found, 4 done in part, 130 interrupted.
+    Exit codes: 0 done, 1 failed, 2 wrong usage or settings, 3 nothing found, 4 done in part,
+    130 interrupted.
     """
     context.obj = {"config_file": config_file, "data_dir": data_dir}
 
@@ -50,7 +65,17 @@ def main(context: click.Context, config_file: Path | None, data_dir: Path | None
 @ROOTS
 @click.option("--path", default="", help="Only this note, section (its id), folder or glob.")
 @click.option("--tag", "tags", multiple=True, help="Only notes with this tag; repeatable.")
+@click.option(
+    "--property",
+    "properties",
+    multiple=True,
+    metavar="KEY=VALUE",
+    callback=_read_properties,
+    help="Only notes with this value in their front matter; repeatable, all must hold.",
+)
 @click.option("--since", default="", help="Only files changed since a date, or an age such as 30d.")
+@click.option("--query", "queries", multiple=True, help="The question in other words, too; repeatable.")
+@click.option("--profile", default="", help="Search by the vectors of this profile, by its name or identity.")
 @click.option(
     "--mode", default="hybrid", type=click.Choice(["hybrid", "lexical", "vector"]), show_default=True
 )
@@ -78,7 +103,7 @@ def search(context: click.Context, /, query: str, no_refresh: bool, as_json: boo
         answer = service.semantic_search(
             query, max_tokens=budget, detail=detail or "auto", cursor=cursor, **options
         )
-        print_json(answer) if as_json else click.echo(answer.text)
+        print_reply(answer, as_json=as_json)
         sys.exit(0 if answer.shown and answer.ranking.relevant else EXIT_NOTHING_FOUND)
     ranking = service.search(query, **options)
     if as_json:
@@ -93,6 +118,7 @@ def search(context: click.Context, /, query: str, no_refresh: bool, as_json: boo
 @main.command(short_help="Find which notes are about something.")
 @click.argument("query")
 @ROOTS
+@click.option("--path", default="", help="Only this note, folder or glob.")
 @click.option(
     "--budget", default=4000, type=click.IntRange(min=100), show_default=True, help="Tokens at most."
 )
@@ -104,14 +130,15 @@ def find(
     context: click.Context,
     query: str,
     roots: tuple[Path, ...],
+    path: str,
     budget: int,
     model: dict[str, Any],
     as_json: bool,
 ) -> None:
     """Say which notes are about QUERY and where in them; the way into a large vault."""
     service = ready_service(context, roots, model)
-    answer = service.md_find(query, max_tokens=budget)
-    print_json(answer) if as_json else click.echo(answer.text)
+    answer = service.md_find(query, path=path, max_tokens=budget)
+    print_reply(answer, as_json=as_json)
     sys.exit(0 if answer.shown else EXIT_NOTHING_FOUND)
 
 

@@ -160,9 +160,10 @@ def profiles(context: click.Context, roots: tuple[Path, ...], as_json: bool) -> 
         return
     for row in rows:
         failed = f", {row.failed} failed" if row.failed else ""
+        maker = f"provider {row.provider}" + (f" (runtime {row.runtime})" if row.runtime else "")
         click.echo(
             f"{'*' if row.in_use else ' '} {row.name}  {row.embedded} of {row.wanted} sections{failed}, "
-            f"{row.dimension} dimensions, {row.bytes / 1e6:.1f} MB, {row.provider}, root {row.root}, "
+            f"{row.dimension} dimensions, {row.bytes / 1e6:.1f} MB, {maker}, root {row.root}, "
             f"{row.identity}"
         )
     if not rows:

@@ -105,10 +105,12 @@ class Library:
         try:
             note = self.find(asked).location
         except SearchError:
-            near = self._near_folders(asked)
-            nearest = f"; nearest: {', '.join(near)}" if near else ""
+            unknown, folder = self._foreign_root(asked)
+            near = self._near_folders(folder)
+            nearest = f"nearest: {', '.join(near)}; " if near else ""
             raise NotFound(
-                f"no folder at {asked[:200]!r}{nearest}; list_documents() shows the folders there are"
+                f"no folder at {asked[:200]!r}; {unknown}{nearest}"
+                "list_documents() shows the folders there are"
             ) from None
         raise NotFound(f"{asked[:200]!r} is a note, not a folder; md_tree(path={note!r}) outlines it")
 
@@ -156,10 +158,11 @@ class Library:
         if named is not None:
             return [named], rest
         if os.path.isabs(asked):
-            for root in self.roots:
-                for base in (str(root.path), os.path.realpath(root.path)):
-                    if asked == base or asked.startswith(base.rstrip(os.sep) + os.sep):
-                        return [root], asked[len(base) :].replace(os.sep, "/").strip("/")
+            for spelled in (asked, _real(asked)):
+                for root in self.roots:
+                    for base in (str(root.path), os.path.realpath(root.path)):
+                        if spelled == base or spelled.startswith(base.rstrip(os.sep) + os.sep):
+                            return [root], spelled[len(base) :].replace(os.sep, "/").strip("/")
         return self.roots, asked
 
     def location(self, place: Place) -> str:
@@ -196,7 +199,18 @@ class Library:
             places = self._by_name(roots, spelled)
             if places:
                 return self._one(places, asked, fragment)
-        raise NotFound(self._way_in(asked) or f"no note at {asked[:200]!r}; {self._nearest(roots, path)}")
+        if held := self._way_in(asked):
+            raise NotFound(held)
+        unknown, path = self._foreign_root(path)
+        raise NotFound(f"no note at {asked[:200]!r}; {unknown}{self._nearest(roots, path)}")
+
+    def _foreign_root(self, path: str) -> tuple[str, str]:
+        """Say that no root is called as what stands before the colon of a path; return what is behind it."""
+        name, colon, rest = path.partition(":")
+        if not (colon and name.strip() and rest.strip()) or "/" in name or "#" in name:
+            return "", path
+        names = ", ".join(root.name for root in self.roots)
+        return f"no root {name[:80]!r}; roots: {names}; ", rest
 
     def _way_in(self, asked: str) -> str:
         """Say what a folder holds that was given for a note, and how to go on; empty for what is none."""
@@ -333,6 +347,14 @@ class Library:
     def read(self, place: Place) -> tuple[Outline, tuple[str, ...]]:
         """Return outline and lines of a file, of one and the same content."""
         return self._parsed.read(place)
+
+
+def _real(asked: str) -> str:
+    """Return an absolute path without links, which a root may be reached by; as it is when it is none."""
+    try:
+        return os.path.realpath(asked)
+    except (OSError, ValueError):
+        return asked
 
 
 def _splits(asked: str) -> Iterator[tuple[str, str]]:

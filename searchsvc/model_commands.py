@@ -40,10 +40,11 @@ def list_models(as_json: bool) -> None:
         print_json(rows)
         return
     width = max((len(row["id"]) for row in rows), default=0)
+    click.echo(f"{'model':<{width}}  dimensions  {'languages':<12}  {'size':>9}  files")
     for row in rows:
         languages = _languages(row["languages"])
         click.echo(
-            f"{row['id']:<{width}}  {row['dimension']:>4} dimensions  {languages:<12}  "
+            f"{row['id']:<{width}}  {row['dimension']:>10}  {languages:<12}  "
             f"{_size(row['bytes']):>9}  {row['found'] or 'not here'}"
         )
         click.echo(f"{'':<{width}}  {row['title']}")
@@ -152,7 +153,7 @@ def _verify(cards: "tuple[ModelCard, ...] | list[ModelCard]") -> Iterator[dict[s
 
 
 def _row(card: "ModelCard") -> dict[str, Any]:
-    from searchsvc.embedding.places import first_place
+    from searchsvc.embedding.places import BUNDLED, first_place
 
     place = first_place(card)
     size = sum(file.bytes for file in card.files)
@@ -164,7 +165,7 @@ def _row(card: "ModelCard") -> dict[str, Any]:
         "dimension": card.dimension,
         "languages": card.languages,
         "bytes": size,
-        "found": place.name if place else None,
+        "found": ("bundled" if place.name == BUNDLED else place.name) if place else None,
     }
 
 

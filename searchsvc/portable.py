@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from searchsvc.embedding.base import Embedder, Profile
-from searchsvc.embedding.cards import PROVIDERS as LOCAL
+from searchsvc.embedding.cards import RUNTIMES
 from searchsvc.embedding.context import PROBES
-from searchsvc.errors import EmbeddingError, NotFound, QueryError
+from searchsvc.errors import EmbeddingError, IndexFault, NotFound, QueryError
 from searchsvc.index.archive import Archive, write_archive
 from searchsvc.index.arrays import Array, Blocks
 from searchsvc.index.profiles import SAME, ProfileCard
@@ -193,12 +193,13 @@ def _card(service: Service, name: str) -> ProfileCard:
     rows = [row for row in list_profiles(service) if _is_meant(row, name)]
     identities = list(dict.fromkeys(row.identity for row in rows))
     if len(identities) != 1:
+        kind = QueryError if identities else NotFound
         known = ", ".join(card.identity for card in service.models.cards()) or "none"
-        raise NotFound(f"{len(identities)} profiles are called {name or 'in use'!r}; name one of: {known}")
+        raise kind(f"{len(identities)} profiles are called {name or 'in use'!r}; name one of: {known}")
     for vault in service.vaults:
         if card := vault.reader.card(identities[0]):
             return card
-    raise NotFound(
+    raise IndexFault(
         f"profile {identities[0]} has lost its file profile.json, which says what made its vectors; drop it "
         f"with `searchsvc profiles drop {identities[0]}`, and embed again"
     )
@@ -341,7 +342,7 @@ def _checked_choice(facts: Mapping[str, Any], choice: Mapping[str, Any]) -> dict
     if any(type(value) is not _CHOICE[key] for key, value in kept.items()):
         raise ValueError("the choice of a model is of another type")
     maker, provider = facts["provider"], kept["provider"]
-    is_other = maker in LOCAL and provider != "local"
+    is_other = maker in RUNTIMES and provider != "local"
     if is_other or (provider in _SERVERS and not maker.startswith(provider)):
         raise ValueError(f"vectors of {maker} cannot come from provider {provider}")
     return _portable_choice(facts, kept)

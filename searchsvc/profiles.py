@@ -22,6 +22,9 @@ class ProfileRow:
     identity: str
     """The full identity, hashed; vectors of two identities are never compared."""
     provider: str
+    """What runs the model, as the settings call it."""
+    runtime: str
+    """How the provider runs it, such as ``onnx``; empty where the provider says it all."""
     dimension: int
     embedded: int
     """Sections with vectors."""
@@ -143,7 +146,8 @@ def _rows(service: Service, vault: Vault) -> list[ProfileRow]:
                     root=vault.root.name,
                     name=card.name if card else identity,
                     identity=identity,
-                    provider=str(facts.get("provider", "")),
+                    provider=card.provider if card else "",
+                    runtime=card.runtime if card else "",
                     dimension=int(facts.get("dimension", 0)),
                     embedded=done,
                     wanted=wanted,
@@ -165,12 +169,12 @@ def is_made_by(card: ProfileCard | None, choice: ModelChoice) -> bool:
 
 
 def _identify(service: Service, name: str) -> str:
-    """Return the identity of the profile of a name or identity; NotFound when it names none, or several."""
+    """Return the identity of the profile of a name or identity; NotFound, or QueryError for several."""
     rows = list_profiles(service)
     found = sorted({row.identity for row in rows if name in (row.name, row.identity)})
     if len(found) == 1:
         return found[0]
     if found:
-        raise NotFound(f"{len(found)} profiles are called {name!r}; say which: {', '.join(found)}")
+        raise QueryError(f"{len(found)} profiles are called {name!r}; say which: {', '.join(found)}")
     known = ", ".join(dict.fromkeys(row.name for row in rows)) or "none; run `searchsvc embed`"
     raise NotFound(f"no profile {name!r}; there are: {known}")

@@ -94,10 +94,7 @@ def _check_dimension(card: ProfileCard, dimension: int, cards: Sequence[ProfileC
 
 
 def _fits(card: ProfileCard, name: str, provider: str, dimension: int) -> bool:
-    providers = {
-        _plain(str(card.facts.get("provider", ""))),
-        _plain(str(card.choice.get("provider", "local"))),
-    }
+    providers = {_plain(card.provider), _plain(card.runtime or card.provider)}
     return (
         (not name or name in (card.name, card.identity))
         and (not provider or _plain(provider) in providers)
@@ -129,7 +126,7 @@ def _wanted(name: str, provider: str, dimension: int) -> str:
 
 
 def _known(cards: Sequence[ProfileCard]) -> str:
-    rows = [f"{c.name} ({c.facts.get('provider', '')}, {c.facts['dimension']} dimensions)" for c in cards]
+    rows = [f"{c.name} ({c.provider}, {c.facts['dimension']} dimensions)" for c in cards]
     return f"there are: {', '.join(rows)}" if rows else "no profile has vectors yet: run `searchsvc embed`"
 
 

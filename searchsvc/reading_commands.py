@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from searchsvc.errors import QueryError
+from searchsvc.errors import SearchError
 from searchsvc.terminal import (
     ALLOW_DOMAIN,
     ALLOW_PATH,
@@ -17,14 +17,17 @@ from searchsvc.terminal import (
     command,
     make_config,
     print_json,
+    print_reply,
     ready_service,
 )
 
 _BUDGET = click.option(
     "--budget", default=20_000, type=click.IntRange(min=100), show_default=True, help="Tokens at most."
 )
+_CURSOR = click.option("--cursor", default="", help="Go on where an earlier reply stopped.")
 _MAX_PICTURES = 20
-_LINES = re.compile(r"(.+):(\d+)-(\d+)")
+_LINES = re.compile(r"(.+):(\d+)(?:-(\d+))?")
+_HOST = re.compile(r"\w+://[^/]*")
 
 
 def _documents(context: click.Context, roots: tuple[Path, ...], path: str = "", **access: Any) -> Any:
@@ -32,7 +35,7 @@ def _documents(context: click.Context, roots: tuple[Path, ...], path: str = "", 
     from searchsvc.documents import Documents
     from searchsvc.library import Library
 
-    file = Path(path.partition("#")[0]).expanduser() if path else None
+    file = Path(_split_lines(path)[0].partition("#")[0]).expanduser() if path else None
     if not roots and file is not None and file.is_absolute() and file.is_file():
         roots = (file.parent,)
     config = make_config(context, roots, **access)
@@ -44,18 +47,25 @@ def _documents(context: click.Context, roots: tuple[Path, ...], path: str = "", 
 @ROOTS
 @click.option("--depth", default=6, type=click.IntRange(1, 6), show_default=True, help="Levels of headings.")
 @_BUDGET
+@_CURSOR
+@ALLOW_PATH
 @JSON
 @click.pass_context
 @command
 def tree(
-    context: click.Context, path: str, roots: tuple[Path, ...], depth: int, budget: int, as_json: bool
+    context: click.Context,
+    path: str,
+    roots: tuple[Path, ...],
+    depth: int,
+    budget: int,
+    cursor: str,
+    allow_paths: tuple[Path, ...],
+    as_json: bool,
 ) -> None:
     """Outline the note PATH: every heading with its lines and token cost."""
-    documents = _documents(context, roots, path)
-    if as_json:
-        print_json(documents.tree(path))
-    else:
-        click.echo(documents.md_tree(path, max_depth=depth, max_tokens=budget).text)
+    documents = _documents(context, roots, path, allow_paths=allow_paths or None)
+    reply = documents.md_tree(path, max_depth=depth, max_tokens=budget, cursor=cursor)
+    print_reply(reply, as_json=as_json)
 
 
 @click.command(short_help="Print one section of a note.")
@@ -64,6 +74,7 @@ def tree(
 @ROOTS
 @click.option("--own", is_flag=True, help="Without the sections below it.")
 @_BUDGET
+@ALLOW_PATH
 @JSON
 @click.pass_context
 @command
@@ -74,12 +85,13 @@ def section(
     roots: tuple[Path, ...],
     own: bool,
     budget: int,
+    allow_paths: tuple[Path, ...],
     as_json: bool,
 ) -> None:
     """Print one section of the note PATH: by its id (PATH#slug), its HEADING, or a part of that."""
-    documents = _documents(context, roots, path)
+    documents = _documents(context, roots, path, allow_paths=allow_paths or None)
     reply = documents.md_section(path, heading, include_subsections=not own, max_tokens=budget)
-    print_json(reply) if as_json else click.echo(reply.text)
+    print_reply(reply, as_json=as_json)
 
 
 @click.command(short_help="Print documents, sections or lines.")
@@ -92,6 +104,7 @@ def section(
     help="Save the pictures shown into a folder.",
 )
 @_BUDGET
+@_CURSOR
 @ALLOW_PATH
 @ALLOW_DOMAIN
 @JSON
@@ -104,41 +117,58 @@ def read(
     no_code: bool,
     images: Path | None,
     budget: int,
+    cursor: str,
     allow_paths: tuple[Path, ...],
     allow_domains: tuple[str, ...],
     as_json: bool,
 ) -> None:
-    """Print documents, sections or lines: each of SELECTION is a path, an id, or PATH:FIRST-LAST.
+    """Print documents, sections or lines: each of SELECTION is a path, an id, PATH:FIRST-LAST or PATH:LINE.
 
-    A single allowed address (--allow-domain) is fetched.
+    A single allowed address (--allow-domain) is fetched; lines may stand behind it, too.
     """
     documents = _documents(
         context, roots, selection[0], allow_paths=allow_paths or None, allow_domains=allow_domains or None
     )
     if len(selection) == 1 and "://" in selection[0]:
+        if cursor:
+            raise click.UsageError(
+                "--cursor does not go with an address; give its lines, as ADDRESS:FIRST-LAST"
+            )
         count = 0 if images is None else _MAX_PICTURES
-        reply = documents.read_md_with_images(selection[0], max_images=count, max_tokens=budget)
+        uri, lines = _split_lines(selection[0])
+        reply = documents.read_md_with_images(uri, line_range=lines, max_images=count, max_tokens=budget)
     else:
-        select = [_selector(item) for item in selection]
+        select = [_selector(documents, item) for item in selection]
         reply = documents.get_documents(
-            select, include_images=images is not None, include_code=not no_code, max_tokens=budget
-        )
+            select, include_images=images is not None, include_code=not no_code, max_tokens=budget,
+            cursor=cursor,
+        )  # fmt: skip
     if images is not None:
         _save_pictures(reply, images)
-    print_json(reply) if as_json else click.echo(reply.text)
+    print_reply(reply, as_json=as_json)
     sys.exit(0 if reply.rows else EXIT_NOTHING_FOUND)
 
 
 @click.command(short_help="Print the front matter of a note.")
 @click.argument("path")
 @ROOTS
+@_BUDGET
+@ALLOW_PATH
 @JSON
 @click.pass_context
 @command
-def frontmatter(context: click.Context, path: str, roots: tuple[Path, ...], as_json: bool) -> None:
+def frontmatter(
+    context: click.Context,
+    path: str,
+    roots: tuple[Path, ...],
+    budget: int,
+    allow_paths: tuple[Path, ...],
+    as_json: bool,
+) -> None:
     """Print the front matter of the note PATH as typed values."""
-    reply = _documents(context, roots, path).md_frontmatter(path, max_tokens=20_000)
-    print_json(reply.rows[0]) if as_json else click.echo(reply.text)
+    documents = _documents(context, roots, path, allow_paths=allow_paths or None)
+    reply = documents.md_frontmatter(path, max_tokens=budget)
+    print_json(reply.rows[0]) if as_json else print_reply(reply, as_json=False)
 
 
 @click.command(short_help="Tell how notes link.")
@@ -149,6 +179,7 @@ def frontmatter(context: click.Context, path: str, roots: tuple[Path, ...], as_j
 @ROOTS
 @click.option("--depth", type=int, help="How far for neighbors, how many for most_connected.")
 @_BUDGET
+@_CURSOR
 @JSON
 @click.pass_context
 @command
@@ -159,22 +190,40 @@ def graph(
     roots: tuple[Path, ...],
     depth: int | None,
     budget: int,
+    cursor: str,
     as_json: bool,
 ) -> None:
     """Tell how notes link: QUERY about the whole, a NODE, a type, or the way from A to B (A>B)."""
     service = ready_service(context, roots, {"model": "none"})
-    reply = service.md_vault_index(query, node_id=node, depth=depth, max_tokens=budget)
-    print_json(reply) if as_json else click.echo(reply.text)
+    reply = service.md_vault_index(query, node_id=node, depth=depth, max_tokens=budget, cursor=cursor)
+    print_reply(reply, as_json=as_json)
 
 
 READING_COMMANDS = (tree, section, read, frontmatter, graph)
 
 
-def _selector(item: str) -> Any:
-    lines = _LINES.fullmatch(item)
-    if lines is None:
+def _selector(documents: Any, item: str) -> Any:
+    name, lines = _split_lines(item)
+    if lines is None or _is_note(documents, item):
         return item
-    return {"doc": lines[1], "lines": [int(lines[2]), int(lines[3])]}
+    return {"doc": name, "lines": lines}
+
+
+def _split_lines(item: str) -> tuple[str, list[int] | None]:
+    """Return a name and the lines behind it; none where there are none, such as behind a host with a port."""
+    found = _LINES.fullmatch(item)
+    if found is None or _HOST.fullmatch(found[1]):
+        return item, None
+    return found[1], [int(found[2]), int(found[3] or found[2])]
+
+
+def _is_note(documents: Any, item: str) -> bool:
+    """Tell whether a name that ends like lines is a note's, as ``journal:2026`` in a root ``journal``."""
+    try:
+        documents.library.find(item)
+    except SearchError:
+        return False
+    return True
 
 
 def _save_pictures(reply: Any, folder: Path) -> None:
@@ -184,5 +233,5 @@ def _save_pictures(reply: Any, folder: Path) -> None:
         for number, picture in enumerate(pictures, 1):
             (folder / f"{number:02}.{picture.media_type.rpartition('/')[2]}").write_bytes(picture.data)
     except OSError as error:
-        raise QueryError(f"the pictures cannot be saved into {folder}: {error.strerror}") from error
+        raise click.ClickException(f"the pictures cannot be saved into {folder}: {error.strerror}") from error
     click.echo(f"{len(pictures)} pictures saved into {folder}", err=True)

@@ -186,9 +186,9 @@ class Service:
         cap = self.config.max_reply_tokens
         return render(ranking, self.terms_of, page, budget=budget, cap=cap, detail=detail)
 
-    def md_find(self, query: str, *, vault_path: str = "", max_tokens: int = 4000) -> Answer:
-        """Say which notes of a large vault are about something, and where in them."""
-        path = f"{self._root_name(vault_path)}:" if vault_path else ""
+    def md_find(self, query: str, *, vault_path: str = "", path: str = "", max_tokens: int = 4000) -> Answer:
+        """Say which notes, of a folder or glob or all, are about something, and where in them."""
+        path = f"{self._root_name(vault_path)}:{path}" if vault_path else path
         request = Request(query, size=POOL, filters=Filters(path=path), related=True)
         ranking = self.ask(request)
         with self.pinned() as pinned:
@@ -325,7 +325,9 @@ class Service:
                 done, wanted = pinned.corpus.coverage(embedder.profile.identity)
                 failed = pinned.corpus.failed(embedder.profile.identity)
         profile = embedder.profile
-        return ProfileStatus(slot.name, "ready", profile.provider, profile.dimension, done, wanted, failed)
+        return ProfileStatus(
+            slot.name, "ready", slot.choice.provider, profile.dimension, done, wanted, failed
+        )
 
     def _advice(self, roots: Sequence[RootStatus]) -> list[str]:
         # A server that is at work sees to missing indexes by itself.

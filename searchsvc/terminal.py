@@ -13,7 +13,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from searchsvc.config import Config, Root, load, make_root
-from searchsvc.errors import EmbeddingError, IndexFault, SearchError
+from searchsvc.errors import (
+    ConfigError,
+    EmbeddingError,
+    IndexFault,
+    NotFound,
+    QueryError,
+    SearchError,
+)
+from searchsvc.wording import error_on_terminal, reply_on_terminal
 
 if TYPE_CHECKING:
     from searchsvc.printing import ProgressBar
@@ -22,9 +30,18 @@ QUICKLY_EMBEDDED = 100
 """Missing texts that a search embeds before it answers; more are left to `searchsvc index` or a server."""
 
 EXIT_FAILED = 1
+EXIT_USAGE = 2
 EXIT_NOTHING_FOUND = 3
 EXIT_PARTIAL = 4
 EXIT_INTERRUPTED = 130
+
+_EXITS: tuple[tuple[type[SearchError], int], ...] = (
+    (NotFound, EXIT_NOTHING_FOUND),
+    (QueryError, EXIT_USAGE),
+    (ConfigError, EXIT_USAGE),
+    (SearchError, EXIT_FAILED),
+)
+"""What a command ends with by the kind of error; the first that fits counts."""
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -74,8 +91,8 @@ def command(function: _F) -> _F:
         try:
             return function(*args, **kwargs)
         except SearchError as error:
-            click.echo(f"error: {error}", err=True)
-            sys.exit(EXIT_FAILED)
+            click.echo(f"error: {error_on_terminal(str(error), _roots_asked())}", err=True)
+            sys.exit(next(code for kind, code in _EXITS if isinstance(error, kind)))
         except KeyboardInterrupt:
             click.echo("interrupted; what was committed is kept, run the command again to go on", err=True)
             sys.exit(EXIT_INTERRUPTED)
@@ -131,6 +148,17 @@ def progress_bar() -> Iterator["ProgressBar"]:
         yield bar
     finally:
         bar.close()
+
+
+def print_reply(reply: Any, *, as_json: bool) -> None:
+    """Print the reply of a tool: whole as JSON, or its text with the advice in commands."""
+    print_json(reply) if as_json else click.echo(reply_on_terminal(reply.text, _roots_asked()))
+
+
+def _roots_asked() -> tuple[str, ...]:
+    """Return the roots named on the command line, which a command that is advised has to repeat."""
+    context = click.get_current_context(silent=True)
+    return tuple(map(str, context.params.get("roots") or ())) if context else ()
 
 
 def print_json(value: Any) -> None:

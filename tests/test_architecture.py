@@ -81,7 +81,8 @@ ROOMS = {
         {"mcp", "pydantic", "anyio"},
         ours_inside={"reader", "elsewhere", "shelving"},
     ),
-    "terminal": Room({"config", "errors"}, {"click"}, set(), {"service", "batch", "printing"}),
+    "wording": Room(),
+    "terminal": Room({"config", "errors", "wording"}, {"click"}, set(), {"service", "batch", "printing"}),
     "embedding_commands": Room(
         {"errors", "terminal"}, {"click"}, set(), {"service", "batch", "profiles", "estimate", "priority"}
     ),

@@ -69,16 +69,16 @@ def test_nothing_found_has_an_exit_code_of_its_own(run):
     assert "Nothing relevant" in result.output
 
 
-def test_an_error_is_one_line_and_exit_code_1(run):
+def test_an_error_is_one_line_and_what_is_not_there_has_the_code_of_nothing_found(run):
     result = run("search", "tomatoes", "--path", "gardn")
-    assert result.exit_code == 1
+    assert result.exit_code == 3
     assert "nearest: 'garden'" in result.output
     assert "Traceback" not in result.output
 
 
 def test_a_folder_that_is_none_is_named_with_what_was_found(run):
     result = run("index", "index.md")
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert "index.md: found a file, expected a folder" in result.output
 
 
@@ -112,7 +112,7 @@ def test_a_budget_that_is_too_small_or_a_cursor_without_budget_is_wrong_usage(ru
 def test_a_config_file_named_in_the_environment_must_exist(run, monkeypatch, tmp_path):
     monkeypatch.setenv("SEARCHSVC_CONFIG", str(tmp_path / "missing.yaml"))
     result = run("status")
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert "no config file" in result.output
 
 
@@ -120,7 +120,7 @@ def test_a_config_file_named_in_the_environment_must_exist(run, monkeypatch, tmp
 def test_a_number_out_of_range_is_refused(run, monkeypatch, value):
     monkeypatch.setenv("SEARCHSVC_RESCAN_SECONDS", value)
     result = run("status")
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert "rescan_seconds" in result.output
 
 
@@ -145,7 +145,7 @@ def test_an_unknown_setting_in_the_config_file_names_the_nearest(run, tmp_path):
     file = tmp_path / "bad.yaml"
     file.write_text("modle: none\n")
     result = run("--config", str(file), "status")
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert "did you mean 'model'?" in result.output
 
 

@@ -74,7 +74,7 @@ def test_two_models_side_by_side_from_the_first_text_to_the_last_drop(run):
     assert [line.strip("* ").split("  ")[0] for line in lines] == [MINILM, STATIC]
     assert f"* {MINILM}  14 of 14 sections, 384 dimensions" in lines[0]
     assert f"  {STATIC}  2 of 14 sections, 256 dimensions" in lines[1]
-    assert "not complete: root notes has vectors for 2 of 14" in run("profiles", "use", STATIC, code=1).output
+    assert "not complete: root notes has vectors for 2 of 14" in run("profiles", "use", STATIC, code=2).output
     assert "complete" in run("embed", "--model", STATIC).output
     rows = json.loads(run("profiles", "--json").output)
     assert {row["name"]: row["in_use"] for row in rows} == {MINILM: False, STATIC: True}
@@ -82,7 +82,7 @@ def test_two_models_side_by_side_from_the_first_text_to_the_last_drop(run):
     assert f"* {MINILM}" in run("profiles").output
     assert "MB freed" in run("profiles", "drop", STATIC).output
     assert STATIC not in run("profiles").output
-    assert "is in use" in run("profiles", "drop", MINILM, code=1).output
+    assert "is in use" in run("profiles", "drop", MINILM, code=2).output
     assert "MB freed" in run("profiles", "drop", MINILM, "--force").output
     assert "no vectors yet: run `searchsvc index`" in run("profiles").output
 
@@ -91,7 +91,7 @@ def test_vectors_made_by_one_command_are_taken_by_another(run, tmp_path, monkeyp
     run("embed", "--model", STATIC)
     done = run("vectors", "export", str(tmp_path / "v.npz")).output
     assert "v.npz: 14 texts, 13 vectors of minilm-static-256-" in done
-    assert "exists; choose another name" in run("vectors", "export", str(tmp_path / "v.npz"), code=1).output
+    assert "exists; choose another name" in run("vectors", "export", str(tmp_path / "v.npz"), code=2).output
     assert report(run("vectors", "export", str(tmp_path / "v.npz"), "--force", "--json"))["texts"] == 14
     monkeypatch.setenv("SEARCHSVC_DATA_DIR", str(tmp_path / "elsewhere"))
     done = run("vectors", "import", str(tmp_path / "v.npz")).output

@@ -4,7 +4,7 @@ import pytest
 
 from searchsvc.config import make_root
 from searchsvc.embedding.base import ModelChoice
-from searchsvc.errors import EmbeddingError, NotFound, QueryError
+from searchsvc.errors import EmbeddingError, IndexFault, NotFound, QueryError
 from searchsvc.models import make_card
 from searchsvc.portable import export_vectors, import_vectors
 from searchsvc.profiles import list_profiles, use_profile
@@ -119,7 +119,7 @@ def test_a_profile_that_has_lost_its_card_cannot_be_exported_and_says_what_to_do
     there = machine(tmp_path / "there", embed=True)
     (row,) = list_profiles(there)
     there.vaults[0].layout.profile_card(row.identity).unlink()
-    with pytest.raises(NotFound, match=r"profile\.json.*profiles drop"):
+    with pytest.raises(IndexFault, match=r"profile\.json.*profiles drop"):
         export_vectors(there, tmp_path / "v.npz", row.identity)
 
 

@@ -81,7 +81,7 @@ def test_profiles_lie_side_by_side_with_their_coverage_and_one_is_in_use(open_wi
     assert used(service) == ["two"]
     plain = as_plain(rows)[0]
     assert plain["dimension"] == 16
-    assert plain["provider"] == "test"
+    assert (plain["provider"], plain["runtime"]) == ("local", "test")
     assert plain["bytes"] == service.vaults[0].size(rows[0].identity) > 0
 
 
@@ -154,7 +154,7 @@ def test_two_profiles_of_one_name_are_told_apart_by_their_identities(open_with, 
     embed(open_with("one"))
     service = open_with("auto")
     small, large = sorted(list_profiles(service), key=lambda row: row.dimension)
-    with pytest.raises(NotFound, match=f"2 profiles are called 'one'; say which: .*{small.identity}"):
+    with pytest.raises(QueryError, match=f"2 profiles are called 'one'; say which: .*{small.identity}"):
         use_profile(service, "one")
     assert use_profile(service, small.identity) == small.identity
     assert [row.dimension for row in list_profiles(service) if row.in_use] == [16]

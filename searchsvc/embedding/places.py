@@ -14,6 +14,9 @@ from searchsvc.errors import EmbeddingError
 WEIGHTS = "searchsvc.weights"
 """Group of entry points by which a package brings files for a card: its id, and the package they lie in."""
 
+BUNDLED = "the models that came with the package"
+"""What the first place is called."""
+
 
 @dataclass(frozen=True, slots=True)
 class Place:
@@ -102,9 +105,9 @@ def _folders(card: ModelCard, explicit: Path | None) -> Iterator[tuple[str, Path
         yield f"the folder given, {explicit}", explicit.expanduser()
         return
     # The encoder's package loads its own files, wherever else there might be others.
-    if card.provider != "use":
+    if card.runtime != "use":
         if card.folder is None:
-            yield "the models that came with the package", data_folder() / card.id
+            yield BUNDLED, data_folder() / card.id
         else:
             yield "the folder of the card", card.folder
     yield from _packages(card)
@@ -114,7 +117,7 @@ def _folders(card: ModelCard, explicit: Path | None) -> Iterator[tuple[str, Path
 
 def _packages(card: ModelCard) -> Iterator[tuple[str, Path]]:
     names = [card.package] if card.package else []
-    if card.provider != "use":
+    if card.runtime != "use":
         entries = sorted(entry_points(group=WEIGHTS, name=card.id), key=lambda entry: entry.value)
         names += [entry.value.replace(".", "/") for entry in entries]
     for name in names:
@@ -149,7 +152,7 @@ def _ways_out(card: ModelCard) -> str:
         ways.append(f"run `{card.fetch_command}` once")
     if card.install:
         ways.append(f"run `{card.install}`")
-    if card.provider != "use":
+    if card.runtime != "use":
         files = " ".join(file.name for file in card.files)
         ways.append(f"give the folder that holds {files} as the model path (model_path)")
     ways.append("choose a model that ships with the package (all-minilm-l6-v2-int8, minilm-static-256)")

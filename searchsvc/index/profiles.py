@@ -33,6 +33,17 @@ class ProfileCard:
         """Name of the model."""
         return str(self.facts.get("name", self.identity))
 
+    @property
+    def provider(self) -> str:
+        """What runs the model, as the settings call it."""
+        return str(self.choice.get("provider", "local"))
+
+    @property
+    def runtime(self) -> str:
+        """How the provider runs it, such as ``onnx``; empty where the provider says it all."""
+        made_by = str(self.facts.get("provider", ""))
+        return "" if made_by == self.provider else made_by
+
     def recognises(self, probe: NDArray[np.float32]) -> float:
         """Return the cosine of a vector with the one kept; 1 for the same model."""
         if probe.shape != self.probe.shape:

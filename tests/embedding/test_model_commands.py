@@ -37,7 +37,8 @@ def test_list_tells_of_each_model_what_it_is_and_where():
     assert shown.exit_code == 0
     lines = shown.stdout.splitlines()
     (static,) = (line for line in lines if line.startswith(SHIPPED[1]))
-    assert "256 dimensions" in static and "8.0 MB" in static and "came with the package" in static
+    assert lines[0].split() == ["model", "dimensions", "languages", "size", "files"]
+    assert " 256 " in static and "8.0 MB" in static and static.endswith(" bundled")
     (official,) = (line for line in lines if line.startswith("multilingual-e5-small "))
     assert "many" in official and "487.4 MB" in official and official.endswith("not here")
 
