@@ -322,7 +322,7 @@ def test_its_vectors_travel_like_any_other_s(run, installed, tmp_path, monkeypat
 
 
 def test_a_provider_that_is_not_installed_or_broken_is_named(run, installed):
-    result = run("embed", "--provider", "digits", "--model", "abc", code=1)
+    result = run("embed", "--provider", "digits", "--model", "abc", code=2)
     assert "no provider 'digits'; there are: local, " in result.stderr
     assert "letters" in result.stderr
     result = run("embed", "--provider", "broken", "--model", "abc", code=1)
