@@ -7,6 +7,9 @@ leaves out by rule is not served by name either. A refusal never shows where the
 import os
 import re
 import stat
+import sys
+import unicodedata
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +20,9 @@ from searchsvc.reading.walk import is_note_name
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]+:/")
 _DRIVE = re.compile(r"[A-Za-z]:" if os.name == "nt" else r"[A-Za-z]:(/|$)")
+_OPENS_OTHER_SPELLINGS = sys.platform == "darwin"
+"""Whether a file opens under its name in other letter case or Unicode form, and its real path keeps that
+form; on Windows, which is as lenient, the real path is spelled as it is listed."""
 _MAX_SHOWN = 200
 _MAX_LENGTH = 4_096
 _MAX_DEPTH = 200
@@ -90,7 +96,26 @@ def _real(asked: str, root: Root) -> tuple[Path, str]:
         raise AccessDenied(f"{shown} is not a path of a note") from error
     if not inside:
         raise AccessDenied(f"{shown} lies outside the root; give a path relative to it, without '..'")
+    if _OPENS_OTHER_SPELLINGS:
+        real = _as_listed(root.path, real.relative_to(root.path).parts)
     return real, shown
+
+
+def _as_listed(folder: Path, names: Sequence[str]) -> Path:
+    """Return the path of names in a folder as the folders on the way list them, by which rules go."""
+    for name in names:
+        try:
+            listed = os.listdir(folder)
+        except OSError:
+            listed = []
+        if name not in listed:
+            name = next((other for other in listed if _folded(other) == _folded(name)), name)
+        folder /= name
+    return folder
+
+
+def _folded(name: str) -> str:
+    return unicodedata.normalize("NFC", name).casefold()
 
 
 def _expect_file(real: Path, shown: str, kind: str) -> None:

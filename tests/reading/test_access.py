@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from searchsvc.config import Config, Root, make_root
 from searchsvc.errors import AccessDenied, NotFound, ReadingError
 from searchsvc.items import Problem
+from searchsvc.reading import access
 from searchsvc.reading.access import Place, locate, read_bytes
 from searchsvc.reading.ignore import IgnoreRules
 from searchsvc.reading.walk import walk
@@ -205,3 +206,25 @@ def test_an_ignore_file_that_is_no_file_is_passed_over(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / ".searchsvcignore")
     (tmp_path / "a.md").write_text("x")
     assert [entry.path for entry in walk(tmp_path, CONFIG)] == ["a.md"]
+
+
+@pytest.mark.parametrize("asked", ["private/x.md", "PRIVATE/X.md", "Node_Modules/x.md", "cafe\u0301/x.md"])
+def test_rules_know_a_file_by_its_listed_name_where_it_opens_under_others(tmp_path, monkeypatch, asked):
+    """As on macOS: here the name that is asked for does not exist, there it opens the file."""
+    for name in ("Private", "node_modules", "caf\u00e9"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "x.md").write_text("secret")
+    (tmp_path / ".gitignore").write_text("Private/\ncaf\u00e9/\n", encoding="utf-8")
+    monkeypatch.setattr(access, "_OPENS_OTHER_SPELLINGS", True)
+    with pytest.raises(AccessDenied, match="left out by rule"):
+        locate(asked, Root("notes", tmp_path), CONFIG)
+
+
+def test_a_note_asked_for_in_another_spelling_is_named_as_it_is_listed(tmp_path, monkeypatch):
+    (tmp_path / "Guides").mkdir()
+    (tmp_path / "Guides" / "Start.md").write_text("text")
+    monkeypatch.setattr(access, "_OPENS_OTHER_SPELLINGS", True)
+    assert locate("guides/start.MD", Root("notes", tmp_path), CONFIG).path == "Guides/Start.md"
+    assert locate("Guides/Start.md", Root("notes", tmp_path), CONFIG).path == "Guides/Start.md"
+    with pytest.raises(NotFound):
+        locate("guides/begin.md", Root("notes", tmp_path), CONFIG)
