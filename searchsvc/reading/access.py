@@ -164,8 +164,8 @@ def _refuse_foreign(asked: str, shown: str) -> None:
         raise AccessDenied(f"{shown} is not written out; give a path relative to a root, or the whole path")
     if asked.startswith("/") or _DRIVE.match(asked):
         raise AccessDenied(
-            f"{shown} lies outside the roots and the allowed folders; give a path relative to a root, or "
-            "start with --allow-path"
+            f"{shown} is not relative to a root, nor a whole path inside one or inside an allowed folder; "
+            "give a path relative to a root, or start with --allow-path"
         )
     if "\\" in asked:
         raise AccessDenied(f"{shown} is not written as paths are here; use '/' between names")
