@@ -11,7 +11,10 @@ def print_report(report: dict[str, Any]) -> None:
     """Print one block a corpus size, then programs and targets."""
     machine = report["machine"]
     versions = ", ".join(f"{name} {number}" for name, number in machine["versions"].items())
-    print(f"Python {machine['python']}, {machine['system']}, {machine['cores']} cores; {versions}")
+    print(
+        f"Python {machine['python']}, {machine['system']}, {machine['cores']} cores, "
+        f"{machine['loop_ns']} ns a turn of a Python loop; {versions}"
+    )
     print(
         f"Sources: {', '.join(report['sources'])}; {report['questions']} questions. "
         "CPU time unless it says wall."
