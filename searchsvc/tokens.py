@@ -76,9 +76,7 @@ _LETTERS = str.maketrans(
 )
 """Letters that Unicode does not take apart and people type without their strokes; Arabic and Persian ones
 that stand for each other."""
-_DIGIT_VALUES = {
-    code: str(unicodedata.decimal(chr(code))) for code in range(128, 0x20000) if chr(code).isdecimal()
-}
+_OTHER_DIGIT = re.compile(r"[^\D0-9]")
 _ARABIC_ARTICLE = re.compile(r"(?:[وبكف]?ال|لل)(?=\w{3})")
 """With the conjunctions and prepositions that are written together with it."""
 _SCRIPT_STEMMERS = (
@@ -202,7 +200,7 @@ class Tokenizer:
         chunk = chunk.removesuffix("'s").removesuffix("’s")
         if chunk.isascii():
             return self._words(chunk)
-        chunk = chunk.translate(_DIGIT_VALUES)
+        chunk = _OTHER_DIGIT.sub(lambda digit: str(unicodedata.decimal(digit[0])), chunk)
         if not _UNSPACED_RUN.search(chunk):
             return self._words(chunk)
         terms: list[str] = []

@@ -1,14 +1,16 @@
 """From texts to vectors: choose a model and what runs it, load it, encode questions and passages."""
 
 from importlib import import_module
-from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from searchsvc.embedding.base import Embedder, ModelChoice, Outcome, Partial, Passage, Profile
 from searchsvc.embedding.cards import ModelCard, list_cards, load_card
 from searchsvc.embedding.places import find_files
 from searchsvc.errors import EmbeddingError
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoints
 
 __all__ = [
     "Embedder",
@@ -39,7 +41,7 @@ _BUILT_IN = {
 
 def providers() -> tuple[str, ...]:
     """Return the names of all providers, those of installed packages last."""
-    return *_BUILT_IN, *sorted(set(entry_points(group=ENTRY_POINTS).names) - set(_BUILT_IN))
+    return *_BUILT_IN, *sorted(_of_packages().names - set(_BUILT_IN))
 
 
 def is_provider(name: str) -> bool:
@@ -55,7 +57,7 @@ def load(choice: ModelChoice) -> Embedder:
     if choice.provider in _BUILT_IN:
         module, name = _BUILT_IN[choice.provider].split(":")
         loader: Any = getattr(import_module(module), name)
-    elif found := entry_points(group=ENTRY_POINTS, name=choice.provider):
+    elif found := _of_packages().select(name=choice.provider):
         loader = next(iter(found)).load()
     else:
         raise EmbeddingError(f"no provider {choice.provider!r}; there are: {', '.join(providers())}")
@@ -99,3 +101,9 @@ def _load(card: ModelCard, model_path: Path | None, workers: int, allow_download
     from searchsvc.embedding.local import OnnxEmbedder
 
     return OnnxEmbedder(card, folder, workers)
+
+
+def _of_packages() -> "EntryPoints":
+    from importlib.metadata import entry_points  # slow to import, and seldom used
+
+    return entry_points(group=ENTRY_POINTS)

@@ -3,7 +3,6 @@
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib.metadata import entry_points
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -118,6 +117,8 @@ def _folders(card: ModelCard, explicit: Path | None) -> Iterator[tuple[str, Path
 def _packages(card: ModelCard) -> Iterator[tuple[str, Path]]:
     names = [card.package] if card.package else []
     if card.runtime != "use":
+        from importlib.metadata import entry_points  # slow to import, and seldom used
+
         entries = sorted(entry_points(group=WEIGHTS, name=card.id), key=lambda entry: entry.value)
         names += [entry.value.replace(".", "/") for entry in entries]
     for name in names:

@@ -122,7 +122,7 @@ async def test_what_is_said_cannot_break_lines_or_front_matter(client):
         ("papers/none.pdf", "no file at 'papers/none.pdf'"), ("folder.pdf", "no file at 'folder.pdf'"),
         ("papers", "is no document to import; expected .pdf"), ("papers/x.docx", "expected .pdf"),
         ("papers/x", "expected .pdf"), ("../outside/secret.pdf", "outside the root"),
-        ("{tmp}/outside/secret.pdf", "is not relative to a root"), ("/etc/x.pdf", "is not relative to a root"),
+        ("{tmp}/outside/secret.pdf", "is not relative"), ("/etc/x.pdf", "is not relative to a root"),
         ("link.pdf", "outside the root"), ("linked/secret.pdf", "outside the root"),
         (".hidden.pdf", "is hidden"), (".dot/x.pdf", "is hidden"), ("*.pdf", "no file"),
         ("papers/*.pdf", "no file"), ("nul\0.pdf", "path"), ("x" * 4900 + ".pdf", "path"),
