@@ -9,6 +9,7 @@ import os
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 from unittest.mock import patch
@@ -195,17 +196,18 @@ def _tantivy_searcher(index: Any, texts: Any) -> Any:
 
 
 def _fts5(data: Texts) -> Iterator[Timing]:
-    connection = sqlite3.connect(":memory:")
-    connection.execute("CREATE VIRTUAL TABLE sections USING fts5(text, content='')")
-    rows = ((" ".join(tokens),) for tokens in data.tokens)
-    _, build = cpu_of(lambda: connection.executemany("INSERT INTO sections(text) VALUES (?)", rows))
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.execute("CREATE VIRTUAL TABLE sections USING fts5(text, content='')")
+        rows = ((" ".join(tokens),) for tokens in data.tokens)
+        insert = "INSERT INTO sections(text) VALUES (?)"
+        _, build = cpu_of(lambda: connection.executemany(insert, rows))
 
-    def ask(question: tuple[list[str], str]) -> Any:
-        words = " OR ".join('"' + term.replace('"', "") + '"' for term in question[0])
-        query = "SELECT rowid FROM sections WHERE sections MATCH ? ORDER BY rank LIMIT ?"
-        return connection.execute(query, (words, TOP)).fetchall()
+        def ask(question: tuple[list[str], str]) -> Any:
+            words = " OR ".join('"' + term.replace('"', "") + '"' for term in question[0])
+            query = "SELECT rowid FROM sections WHERE sections MATCH ? ORDER BY rank LIMIT ?"
+            return connection.execute(query, (words, TOP)).fetchall()
 
-    yield time_calls("sqlite FTS5, same tokens", ask, data.questions, build)
+        yield time_calls("sqlite FTS5, same tokens", ask, data.questions, build)
 
 
 def _faiss(rows: Floats, queries: Sequence[Floats]) -> Iterator[Timing]:

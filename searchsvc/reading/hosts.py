@@ -139,8 +139,9 @@ def is_public(address: str) -> bool:
         return False
     if ip.ipv4_mapped or ip in _NAT64:
         return is_public(str(ipaddress.IPv4Address(int(ip) & 0xFFFF_FFFF)))
-    wraps_inner = ip.sixtofour is not None and not is_public(str(ip.sixtofour))
-    return ip in _PUBLIC_IPV6 and ip.is_global and not wraps_inner
+    if ip.sixtofour is not None:
+        return is_public(str(ip.sixtofour))
+    return ip in _PUBLIC_IPV6 and ip.is_global
 
 
 def shown_address(address: str) -> str:
