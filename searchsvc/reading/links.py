@@ -35,6 +35,8 @@ _WIKILINK = re.compile(
     r"(!?)\[\[(?!\[)((?:[^\[\]\n]{1,1000}+|\[[^\[\]\n]{0,200}\]|\[(?!\[)|\](?!\])){1,20}+)\]\]"
 )
 """Single brackets may stand in it, as in ``[[Note|a [b]]]``."""
+_CONTENTS = "_TOC_"
+"""Written as a wikilink, where wikis of GitLab and Azure DevOps put the table of contents."""
 _ALIAS_BAR = re.compile(r"\\?\|")
 _EXTERNAL = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:|//|\\")
 _BACKTICKS = re.compile(r"`+")
@@ -262,7 +264,7 @@ class _Scan:
             is_name = bool(target.strip()) and fragment.strip().lower() in ("", *NOTE_SUFFIXES)
             target, fragment = (written.strip(), "") if is_name else (target.strip(), fragment)
             text = alias[0].strip() if alias else ""
-            if "://" in target or self._is_cited(inside):
+            if "://" in target or inside == _CONTENTS or self._is_cited(inside):
                 continue
             line = self._line(match.start())
             if _suffix(target) in _IMAGE_SUFFIXES or (embed and target.startswith(IMAGE_STUB)):

@@ -26,6 +26,8 @@ _COMMENT = re.compile(r"\{/\*(?:(?!\*/\}|\{/\*).)*+\*/\}|%%(?:(?!%%).)*+%%", re.
 """Of MDX and of Obsidian, none in another, so that it is looked for once; those of HTML are markup."""
 _ID_COMMENT = re.compile(r"(?:\{/\*\s{0,9}#?|<!--\s{0,9}#)([^\s{}*/<>]+)\s{0,9}(?:\*/\}|-->)\s*$")
 """As Docusaurus and React write the id of a heading at its end."""
+_ID_BRACKET = re.compile(r"\s\[#([^\W\d][\w.\-]*)\]\s*$")
+"""As Nextra and Fumadocs write it; ``[#123]`` names an issue."""
 _BAR = re.compile(r"(?<!\\)\|")
 _TABLE_LINE = re.compile(r"\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?")
 _MAX_INLINE = 2_000
@@ -136,10 +138,10 @@ def _heading(token: Token, source: str, line: int, environment: Environment) -> 
     names = _ID_ATTRIBUTE.findall(attributes.group()) if attributes else []
     if attributes:
         source = _CLOSING_HASHES.sub("", source[:brace])
-    id_comment = _ID_COMMENT.search(source) if source.endswith(("*/}", "-->")) else None
-    if id_comment:
-        names.append(id_comment[1])
-        source = source[: id_comment.start()]
+    id_form = _ID_BRACKET if source.endswith("]") else _ID_COMMENT
+    if (written_id := id_form.search(source)) is not None:
+        names.append(written_id[1])
+        source = source[: written_id.start()]
     if ("{/*" in source or "%%" in source) and "`" not in source:
         source = _COMMENT.sub("", source)
     title = plain_text(source, environment)
